@@ -1,0 +1,92 @@
+"""One catalog class for everything that can be added: protocols, metrics, cues, tasks, channels."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class UnknownEntryError(LookupError):
+    """No entry of that name; the message names the nearest and lists what is known."""
+
+
+class DuplicateEntryError(ValueError):
+    """Two definitions of one name; the message names both places."""
+
+
+class Catalog(Generic[T]):
+    """Named entries, registered by decorator or through entry points of other distributions.
+
+    Parameters
+    ----------
+    kind : what the entries are, for messages (``"audit protocol"``)
+    group : entry-point group that other distributions may use (``"spiritlevel.protocols"``)
+
+    Examples
+    --------
+    >>> shapes = Catalog("shape")
+    >>> @shapes.register("square")
+    ... class Square: ...
+    >>> shapes["square"].__name__
+    'Square'
+    >>> shapes["sqare"]
+    Traceback (most recent call last):
+    ...
+    metrics.catalog.UnknownEntryError: no shape is named 'sqare'; did you mean 'square'? Known: square
+    """
+
+    def __init__(self, kind: str, group: str | None = None) -> None:
+        self.kind = kind
+        self.group = group
+        self._entries: dict[str, T] = {}
+        self._places: dict[str, str] = {}
+        self._entry_points_loaded = group is None
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Register the decorated object under ``name``; a second definition of a name is refused."""
+
+        def add(entry: T) -> T:
+            place = f"{getattr(entry, '__module__', '?')}.{getattr(entry, '__qualname__', type(entry).__qualname__)}"
+            if name in self._entries and self._entries[name] is not entry:
+                raise DuplicateEntryError(f"{self.kind} {name!r} is defined twice: in {self._places[name]} and in {place}")
+            self._entries[name] = entry
+            self._places[name] = place
+            return entry
+
+        return add
+
+    def _load_entry_points(self) -> None:
+        if self._entry_points_loaded:
+            return
+        self._entry_points_loaded = True
+        for point in importlib.metadata.entry_points(group=self.group or ""):
+            try:
+                entry = point.load()
+            except Exception as error:
+                raise ImportError(f"plug-in {point.value!r} for {self.kind} {point.name!r} does not import: {error}") from error
+            self.register(point.name)(entry)
+
+    def __getitem__(self, name: str) -> T:
+        self._load_entry_points()
+        try:
+            return self._entries[name]
+        except KeyError:
+            near = difflib.get_close_matches(name, self._entries, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise UnknownEntryError(f"no {self.kind} is named {name!r}{hint} Known: {', '.join(sorted(self._entries))}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_entry_points()
+        return iter(sorted(self._entries))
+
+    def __len__(self) -> int:
+        self._load_entry_points()
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        self._load_entry_points()
+        return name in self._entries
