@@ -52,7 +52,9 @@ class Catalog(Generic[T]):
         def add(entry: T) -> T:
             place = f"{getattr(entry, '__module__', '?')}.{getattr(entry, '__qualname__', type(entry).__qualname__)}"
             if name in self._entries and self._entries[name] is not entry:
-                raise DuplicateEntryError(f"{self.kind} {name!r} is defined twice: in {self._places[name]} and in {place}")
+                raise DuplicateEntryError(
+                    f"{self.kind} {name!r} is defined twice: in {self._places[name]} and in {place}"
+                )
             self._entries[name] = entry
             self._places[name] = place
             return entry
@@ -67,7 +69,9 @@ class Catalog(Generic[T]):
             try:
                 entry = point.load()
             except Exception as error:
-                raise ImportError(f"plug-in {point.value!r} for {self.kind} {point.name!r} does not import: {error}") from error
+                raise ImportError(
+                    f"plug-in {point.value!r} for {self.kind} {point.name!r} does not import: {error}"
+                ) from error
             self.register(point.name)(entry)
 
     def __getitem__(self, name: str) -> T:
@@ -77,7 +81,9 @@ class Catalog(Generic[T]):
         except KeyError:
             near = difflib.get_close_matches(name, self._entries, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise UnknownEntryError(f"no {self.kind} is named {name!r}{hint} Known: {', '.join(sorted(self._entries))}") from None
+            raise UnknownEntryError(
+                f"no {self.kind} is named {name!r}{hint} Known: {', '.join(sorted(self._entries))}"
+            ) from None
 
     def __iter__(self) -> Iterator[str]:
         self._load_entry_points()

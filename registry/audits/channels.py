@@ -7,7 +7,10 @@ never enters a bias score.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from registry.audits.plan import Outcome, Record, Request, Response
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +72,108 @@ class Channels:
         """Share of the records asked for, by outcome."""
         total = sum(self.outcomes.values())
         return {outcome: count / total for outcome, count in self.outcomes.items()} if total else {}
+
+
+def measured_channels(
+    requests: Sequence[Request],
+    responses: Sequence[Response],
+    records: Sequence[Record],
+    *,
+    formats: Mapping[str, int],
+    duplicates: int,
+    requested_model: str | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+) -> Channels:
+    """Count what came back for a list of requests.
+
+    A call that gave no record at all stands for every record it was asked for. In a truncated answer the
+    records that never came count as ``truncated``, in a well-formed one as ``missing``; requests that were
+    never put (a budget ended the audit) count as ``not asked``.
+    """
+    by_request: dict[tuple[int, int], list[Record]] = {}
+    for record in records:
+        by_request.setdefault((record.request, record.repeat), []).append(record)
+    answers = {(response.index, response.repeat): response for response in responses}
+    outcomes: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    usable = shortfall = expected = 0
+    known = bool(requests)
+    for request in requests:
+        key = (request.index, request.repeat)
+        found = by_request.get(key, [])
+        asked = request.expected if request.expected is not None else max(1, len(found))
+        known = known and request.expected is not None
+        if key not in answers:
+            outcomes["not asked"] += asked
+            calls["not asked"] += 1
+            expected += asked
+            shortfall += asked
+            continue
+        seen = Counter(str(record.outcome) for record in found)
+        outcomes.update(seen)
+        rest = asked - len(found)
+        if rest > 0:
+            outcomes[_what_became_of_the_rest(found)] += rest
+        calls["ok" if seen["ok"] else str(found[0].outcome) if found else "empty"] += 1
+        usable += seen["ok"]
+        expected += asked
+        shortfall += max(0, asked - seen["ok"])
+    given = [response for response in responses if response.text is not None]
+    prompt, completion = (
+        _total(response.prompt_tokens for response in given),
+        _total(r.completion_tokens for r in given),
+    )
+    return Channels(
+        calls=len(requests),
+        answered=len(given),
+        call_outcomes=dict(calls),
+        expected=expected if known else None,
+        usable=usable,
+        shortfall=shortfall,
+        outcomes=dict(outcomes),
+        formats=dict(formats),
+        duplicates=duplicates,
+        served_models=dict(Counter(response.served_model for response in given if response.served_model)),
+        fingerprints=dict(Counter(response.system_fingerprint for response in given if response.system_fingerprint)),
+        requested_model=requested_model,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cost_usd=cost_usd(prompt, completion, price_input, price_output),
+        missing_attributes=dict(
+            Counter(
+                name
+                for record in records
+                if record.attributes is not None
+                for name, value in record.attributes.items()
+                if value is None
+            )
+        ),
+    )
+
+
+def _what_became_of_the_rest(found: Sequence[Record]) -> str:
+    if len(found) == 1 and found[0].outcome != Outcome.OK:
+        return str(found[0].outcome)
+    return "truncated" if any(record.outcome == Outcome.TRUNCATED for record in found) else "missing"
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    values = list(counts)
+    known = [value for value in values if value is not None]
+    return sum(known) if values and len(known) == len(values) else None
+
+
+def cost_usd(
+    prompt_tokens: int | None, completion_tokens: int | None, price_input: float | None, price_output: float | None
+) -> float | None:
+    """Tokens x price per million, in US dollars; None (unknown, never 0) when a part of it is unknown.
+
+    >>> cost_usd(1_000_000, 500_000, 2.0, 8.0)
+    6.0
+    >>> cost_usd(1_000_000, 500_000, 2.0, None) is None
+    True
+    """
+    if prompt_tokens is None or completion_tokens is None or price_input is None or price_output is None:
+        return None
+    return (prompt_tokens * price_input + completion_tokens * price_output) / 1e6

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from metrics.results import Comparison
 from registry.audits.plan import AuditPlan
 from registry.releases import ModelRelease
 
@@ -37,3 +38,33 @@ class Audit:
     differences: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     scoring_version: str | None = None
     run_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StoredComparison:
+    """A comparison of two audits as judged under one policy, with its rows in order."""
+
+    id: int
+    family: str
+    protocol: str
+    previous_audit: int
+    current_audit: int
+    scoring_version: str
+    policy: Mapping[str, Any]
+    verdict: str
+    why: str
+    rows: tuple[Comparison, ...]
+    made_at: str
+    run_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NameList:
+    """The frozen names of a family's name axis. Part of the scoring version, so that history never shifts."""
+
+    family: str
+    protocol: str
+    version: int
+    names: tuple[str, ...]
+    audits: tuple[int, ...]
+    reason: str

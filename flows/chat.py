@@ -1,0 +1,420 @@
+"""Asking a model: any OpenAI-compatible Chat Completions endpoint behind one small protocol.
+
+The SDK's own retries are off: it gives up at once when a provider asks for more than two minutes, and it knows
+nothing of the other requests of the same audit. Here a rate limit pauses the whole client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import json
+import math
+import random
+import re
+import time
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from flows.provider_errors import (
+    TOO_LONG_CODES,
+    EndpointError,
+    ProviderError,
+    error_in_answer,
+    provider_error,
+    unsupported_parameter,
+)
+from registry.audits.plan import Decoding, Request, Response, Sampling
+
+__all__ = ["ChatModel", "EndpointError", "OpenAIChat", "first_answer", "utc_now"]
+
+PROVIDER_URL = "https://api.openai.com/v1"
+REMOVED_KEY = "[api key removed]"
+BACKOFF_S = 0.5
+LONGEST_BACKOFF_S = 60.0
+MAX_ADAPTATIONS = 12
+LONGEST_EXTRA = 500
+
+
+class ChatModel(Protocol):
+    """Whatever answers requests: `OpenAIChat`, or `flows.scripted.ScriptedChat` without a network."""
+
+    async def answer(self, request: Request) -> Response:
+        """The answer, or the failure to get one as a `Response` with ``failure`` set."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        ...
+
+
+async def first_answer(chat: ChatModel, request: Request) -> tuple[Response, dict[str, Any]]:
+    """The first call of an audit, which counts, and the sampling parameters that the endpoint refused.
+
+    Uses the model's ``probe`` when it has one; other models answer as usual and refuse nothing.
+    """
+    probe = getattr(chat, "probe", None)
+    if probe is None:
+        return await chat.answer(request), {}
+    response, differences = await probe(request)
+    return response, differences
+
+
+def utc_now() -> str:
+    """The time now, as ISO text in UTC with milliseconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+class OpenAIChat:
+    """Chat Completions of one model at one endpoint. One instance belongs to one event loop.
+
+    Parameters
+    ----------
+    model : model id as requested
+    base_url : endpoint; None for OpenAI's own
+    api_key : the key itself, kept in memory only and removed from everything that comes back; None for servers
+        that ask for none. A key of under 6 characters is a placeholder and is not searched for.
+    api_key_env : name of the environment variable that the key came from, for messages
+    sampling, decoding, decoding_spec : as the plan orders; the spec is JSON text of a schema, or a grammar
+    differences : what an earlier `probe` of the same audit found, when the audit is taken up again
+    timeout_s : seconds for one try; attempts : tries for one request
+    deadline_s : seconds for one request in all, with waiting, from the time it is first sent
+    clock : gives the ISO time that an answer is stamped with
+    monotonic, sleep : source of elapsed seconds and the way to wait
+
+    Raises
+    ------
+    ValueError : for limits, addresses or keys that cannot work
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        api_key_env: str | None = None,
+        sampling: Sampling = Sampling(),
+        decoding: Decoding = Decoding.FREE_TEXT,
+        decoding_spec: str | None = None,
+        differences: Mapping[str, Any] | None = None,
+        timeout_s: float = 120.0,
+        attempts: int = 6,
+        deadline_s: float = 900.0,
+        clock: Callable[[], str] = utc_now,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        import openai
+
+        for name, limit in (("timeout_s", timeout_s), ("attempts", attempts), ("deadline_s", deadline_s)):
+            if not (math.isfinite(limit) and limit > 0):
+                raise ValueError(f"{name} must be a positive number, got {limit}")
+        self.model = model
+        self.base_url = base_url or PROVIDER_URL
+        self.host = _host(self.base_url)
+        self._key = _usable_key(api_key, api_key_env)
+        self._key_name = api_key_env or "the environment variable that holds the API key"
+        self._decoding, self._form = decoding, _form(decoding, decoding_spec)
+        self._sampling = sampling
+        self._sent_as: dict[str, str | None] = {}
+        self._differences: dict[str, Any] = {}
+        for name, difference in (differences or {}).items():
+            self._adapt(name, difference.get("sent_as"), difference.get("ordered"))
+        self._timeout_s, self._attempts, self._deadline_s = timeout_s, attempts, deadline_s
+        self._clock, self._monotonic, self._sleep = clock, monotonic, sleep
+        self._paused_until = -math.inf
+        self._answered = False
+        self._jitter = random.Random()
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=openai.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+        )
+
+    def __repr__(self) -> str:
+        return f"OpenAIChat({self.model!r}, host={self.host!r})"
+
+    @property
+    def differences(self) -> dict[str, Any]:
+        """Parameters that are sent otherwise than ordered: ``{"temperature": {"ordered": 0.7, "sent": None}}``."""
+        return dict(self._differences)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def answer(self, request: Request) -> Response:
+        """Ask once, with retries; a failure is a `Response` too.
+
+        Raises
+        ------
+        EndpointError : wrong key, wrong model or no endpoint, while nothing has ever succeeded here
+        """
+        result, tries = await self._tried(request)
+        if isinstance(result, Response):
+            return result
+        if result.configuration and not self._answered:
+            raise self._endpoint_error(result, tries)
+        return self._failed(request, result, tries)
+
+    async def probe(self, request: Request) -> tuple[Response, dict[str, Any]]:
+        """Ask the first request of an audit, and drop or rename parameters that the endpoint does not take.
+
+        Returns the answer, which counts as the request's answer, and `differences`. Later calls use what was
+        found. The form of the answer (schema, grammar) is part of the instrument and is never dropped.
+
+        Raises
+        ------
+        EndpointError : when the endpoint refuses the request for good
+        """
+        for _ in range(MAX_ADAPTATIONS):
+            result, tries = await self._tried(request)
+            if isinstance(result, Response):
+                return result, self.differences
+            body = self._body(request)
+            refused = unsupported_parameter(result, body)
+            if refused is None or refused[0] in self._form:
+                break
+            name, instead = refused
+            ordered = "per request" if name == "seed" else body[name]
+            original = next((known for known, sent in self._sent_as.items() if sent == name), name)
+            self._adapt(original, None if name in self._sent_as.values() else instead, ordered)
+        if result.configuration or (result.status in (400, 422) and result.code not in TOO_LONG_CODES):
+            raise self._endpoint_error(result, tries)
+        return self._failed(request, result, tries), self.differences
+
+    def _adapt(self, name: str, sent_as: str | None, ordered: Any) -> None:
+        self._sent_as[name] = sent_as
+        difference = {"ordered": ordered, "sent": ordered if sent_as else None}
+        self._differences[name] = difference | ({"sent_as": sent_as} if sent_as else {})
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """Everything sent besides the model and the messages, under the names this endpoint takes."""
+        ordered = self._sampling.parameters() | ({} if request.seed is None else {"seed": request.seed})
+        sent = {self._sent_as.get(name, name): value for name, value in ordered.items()}
+        return {name: value for name, value in sent.items() if name is not None} | self._form
+
+    async def _tried(self, request: Request) -> tuple[Response | ProviderError, int]:
+        """The answer or the last failure, and the number of tries it took."""
+        import tenacity
+
+        await self._gate()  # not part of the deadline: a request that waits for its turn is not late
+        deadline = self._monotonic() + self._deadline_s
+
+        def again(state: tenacity.RetryCallState) -> bool:
+            assert state.outcome is not None
+            # A cancelled try holds an exception, which tenacity raises again when it is not retried.
+            result = None if state.outcome.failed else state.outcome.result()
+            return isinstance(result, ProviderError) and result.transient
+
+        def over(state: tenacity.RetryCallState) -> bool:
+            return state.attempt_number >= self._attempts or self._monotonic() + state.upcoming_sleep >= deadline
+
+        def last(state: tenacity.RetryCallState) -> ProviderError:
+            assert state.outcome is not None
+            error: ProviderError = state.outcome.result()
+            late = state.attempt_number < self._attempts
+            return dataclasses.replace(error, words=f"{error.words}; {self._limit(error, late)}")
+
+        retrying = tenacity.AsyncRetrying(
+            retry=again, stop=over, wait=self._pause, sleep=self._sleep, retry_error_callback=last
+        )
+        result = await retrying(self._try, request, deadline)
+        tries = int(retrying.statistics["attempt_number"])
+        if isinstance(result, Response):
+            self._answered = True
+            if tries > 1:
+                result = dataclasses.replace(result, extra={**result.extra, "tries": tries})
+        return result, tries
+
+    def _limit(self, error: ProviderError, late: bool) -> str:
+        if not late:
+            return f"given up after {self._attempts} {'try' if self._attempts == 1 else 'tries'}"
+        wait = f"it asked to wait {error.wait_s:g} s, and " if error.wait_s else ""
+        return f"{wait}one request may take {self._deadline_s:g} s in all"
+
+    def _pause(self, state: Any) -> float:
+        """Seconds before the next try; a rate limit also pauses every other request of this client."""
+        error: ProviderError = state.outcome.result()
+        backoff = min(LONGEST_BACKOFF_S, BACKOFF_S * 2.0 ** (state.attempt_number - 1))
+        wait = backoff * self._jitter.uniform(0.5, 1.0)
+        if error.wait_s:
+            wait = error.wait_s + self._jitter.uniform(0.0, min(1.0, 0.1 * error.wait_s))
+        if error.rate_limited:
+            # No single header may stop the client for longer than a request may take.
+            self._paused_until = max(self._paused_until, self._monotonic() + min(wait, self._deadline_s))
+        return wait
+
+    async def _gate(self) -> None:
+        """Wait out a pause that any request of this client has met."""
+        while (left := self._paused_until - self._monotonic()) > 0:
+            # Spread the waiting requests a little, so that they do not all call in the same instant.
+            await self._sleep(left + self._jitter.uniform(0.0, min(1.0, 0.1 * left)))
+
+    async def _try(self, request: Request, deadline: float) -> Response | ProviderError:
+        await self._gate()
+        started = self._monotonic()
+        messages: Any = [dict(message) for message in request.messages]
+        try:
+            async with asyncio.timeout(max(0.001, min(self._timeout_s, deadline - started))):
+                completion = await self._client.chat.completions.create(
+                    model=self.model, messages=messages, extra_body=self._body(request)
+                )
+            return self._response(request, completion, latency_s=self._monotonic() - started)
+        except TimeoutError:
+            import openai
+
+            # The whole try is timed here: the SDK's limit starts anew with every chunk that trickles in.
+            error: Exception = openai.APITimeoutError(request=None)  # type: ignore[arg-type]
+        except Exception as caught:
+            error = caught
+        failure = provider_error(error, now=time.time())
+        if failure.filtered:
+            return self._stamped(request, refusal=failure.words, finish_reason="content_filter")
+        return failure
+
+    def _response(self, request: Request, completion: Any, *, latency_s: float) -> Response | ProviderError:
+        fields = getattr(completion, "model_extra", None) or {}
+        choices = getattr(completion, "choices", None)
+        if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
+            fault = error_in_answer(fields)
+            return fault or ProviderError(words="the answer's body held no choice with a message", transient=True)
+        choice, usage = choices[0], getattr(completion, "usage", None)
+        extra = {name: _small(value) for name, value in fields.items()}
+        extra |= {"service_tier": completion.service_tier, "request_id": getattr(completion, "_request_id", None)}
+        return self._stamped(
+            request,
+            text=_text(choice.message.content),
+            refusal=_text(getattr(choice.message, "refusal", None)),
+            finish_reason=_text(getattr(choice, "finish_reason", None)),
+            served_model=_text(getattr(completion, "model", None)),
+            system_fingerprint=_text(getattr(completion, "system_fingerprint", None)),
+            prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+            completion_tokens=_count(getattr(usage, "completion_tokens", None)),
+            latency_s=latency_s,
+            extra={name: value for name, value in extra.items() if value is not None},
+        )
+
+    def _failed(self, request: Request, error: ProviderError, tries: int) -> Response:
+        extra = {"status": error.status, "code": error.code, "request_id": error.request_id, "tries": tries}
+        said = {name: value for name, value in extra.items() if value is not None}
+        permanent = error.configuration or not error.transient
+        return self._stamped(
+            request,
+            failure=error.outcome,
+            detail=self._in_words(error),
+            extra=said | ({"permanent": True} if permanent else {}),
+        )
+
+    def _stamped(self, request: Request, **fields: Any) -> Response:
+        """A response with its request, its time, and no trace of the key in any text."""
+        clean = {name: self._scrubbed(value) for name, value in fields.items()}
+        reason = clean.get("finish_reason")
+        clean["finish_reason"] = reason[:80] if reason else reason
+        return Response(
+            index=request.index, repeat=request.repeat, requested_model=self.model, received_at=self._clock(), **clean
+        )
+
+    def _scrubbed(self, value: Any) -> Any:
+        """The value without the key, and without characters that no database column can hold."""
+        if isinstance(value, str):
+            for form in _forms_of(self._key):
+                value = value.replace(form, REMOVED_KEY)
+            # Lone surrogates have no UTF-8 form and PostgreSQL refuses NUL: both become U+FFFD.
+            return value if value.isascii() and "\x00" not in value else re.sub("[\x00\ud800-\udfff]", "\ufffd", value)
+        if isinstance(value, Mapping):
+            return {self._scrubbed(name): self._scrubbed(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [self._scrubbed(part) for part in value]
+        return value
+
+    def _in_words(self, error: ProviderError) -> str:
+        """One line, without the key; scrubbed before it is cut, so that no part of a key is left at the end."""
+        text: str = " ".join(self._scrubbed(error.words).split())
+        text = "".join(letter for letter in text if letter.isprintable())
+        return text if len(text) <= 400 else f"{text[:400]} ..."
+
+    def _endpoint_error(self, error: ProviderError, tries: int) -> EndpointError:
+        place = f"the endpoint {self.host} (model {self.model!r})"
+        said = self._in_words(error)
+        if error.unreachable:
+            return EndpointError(f"{place} was not reached: {said}; check the address and that the server runs")
+        if error.spent or error.status == 402:
+            return EndpointError(f"{place} says the account has no quota left: {said}; add credit, or set another key")
+        if error.status in (401, 403):
+            return EndpointError(f"{place} refused the API key: {said}; set {self._key_name} to a key that may use it")
+        if error.status in (404, 405):
+            return EndpointError(f"{place} has no such model or path: {said}; check the model id and the base URL")
+        way = f"check the sampling parameters, and whether it takes the decoding form {str(self._decoding)!r}"
+        return EndpointError(f"{place} refused the first request: {said}; {way}")
+
+
+def _host(base_url: str) -> str:
+    """Host and port of the address, without any user name or password in it."""
+    parts = urllib.parse.urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            f"the endpoint's address must begin with http:// or https:// and name a host, got {base_url!r}"
+        )
+    return parts.hostname + (f":{parts.port}" if parts.port else "")
+
+
+def _usable_key(api_key: str | None, name: str | None) -> str:
+    key = (api_key or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError(
+            f"the API key in {name or 'the environment'} holds characters no header can carry: set it again"
+        )
+    return key
+
+
+def _forms_of(key: str) -> list[str]:
+    """The key as it is, and as a URL or a JSON string would spell it."""
+    if len(key) < 6:
+        return []
+    return list(dict.fromkeys([key, urllib.parse.quote(key, safe=""), json.dumps(key)[1:-1]]))
+
+
+def _form(decoding: Decoding, spec: str | None) -> dict[str, Any]:
+    """The request fields that hold the answer's form."""
+    if decoding is Decoding.FREE_TEXT:
+        return {}
+    if not spec:
+        raise ValueError(f"the decoding form {str(decoding)!r} needs its specification, got none")
+    if decoding is Decoding.GRAMMAR:
+        return {"grammar": spec}
+    try:
+        schema = json.loads(spec)
+    except ValueError as error:
+        raise ValueError(f"the decoding form 'json-schema' needs a schema as JSON text: {error}") from None
+    if not (isinstance(schema, dict) and isinstance(schema.get("schema"), dict)):
+        schema = {"name": "answer", "strict": True, "schema": schema}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def _text(value: Any) -> str | None:
+    """Text as it came; lists of text parts are joined, anything else is kept as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    parts = value if isinstance(value, list) else []
+    if parts and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in parts):
+        return "".join(part["text"] for part in parts)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _count(value: Any) -> int | None:
+    """A token count that fits a database column, or None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+def _small(value: Any) -> Any:
+    """An unknown field as plain JSON values, or a note of its size when it is large."""
+    try:
+        text = json.dumps(value, default=str, allow_nan=False)
+    except (ValueError, RecursionError):
+        return "[not JSON]"
+    return json.loads(text) if len(text) <= LONGEST_EXTRA else f"[{len(text)} characters left out]"

@@ -1,0 +1,169 @@
+"""Where state lives and how verdicts are judged: one home folder, one configuration file in it.
+
+Import this before mlflow or prefect: `prepare_environment` points both at the home folder and turns their
+telemetry off, which works only before they are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metrics.errors import BadInputError
+
+if TYPE_CHECKING:
+    from metrics.comparison import Policy
+
+CONFIGURATION = "spiritlevel.toml"
+
+# The switches that were seen to work: DO_NOT_TRACK=1 alone stops neither MLflow nor Prefect's server.
+_QUIET = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "GIT_PYTHON_REFRESH": "quiet",
+    # Starting Prefect's temporary server takes 8 to 40 seconds on two busy cores; its own limit is 20.
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,registry",
+}
+
+
+class PolicySettings(BaseModel):
+    """The ``[policy]`` table: how comparisons are judged. Changing it re-judges stored scores; no model is asked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: float = Field(0.05, gt=0, lt=0.5)
+    smallest_change: float = Field(0.05, gt=0, le=1)
+    margin: float = Field(0.10, gt=0, le=1)
+    merge_below: int = Field(10, ge=1)
+    name_n_eff: int = Field(2000, ge=0)
+    coverage_floor: float = Field(0.5, ge=0, le=1)
+    coverage_gap: float = Field(0.10, ge=0, le=1)
+
+
+class Configuration(BaseModel):
+    """The file ``spiritlevel.toml`` in the home folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policy: PolicySettings = PolicySettings()
+    ledger_url: str | None = None
+    tracking_uri: str | None = None
+
+
+class Home:
+    """The one folder that holds all state; it may hold other files too.
+
+    Parameters
+    ----------
+    path : the folder; by default ``$SPIRITLEVEL_HOME``, else the user's data folder
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        chosen = path or os.environ.get("SPIRITLEVEL_HOME") or platformdirs.user_data_path("spiritlevel")
+        self.path = Path(chosen).expanduser().absolute()
+        self._configuration: Configuration | None = None
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration file, checked; defaults where there is none."""
+        if self._configuration is None:
+            self._configuration = _configuration(self.path / CONFIGURATION)
+        return self._configuration
+
+    @property
+    def ledger_url(self) -> str:
+        given = os.environ.get("SPIRITLEVEL_LEDGER_URL") or self.configuration.ledger_url
+        return given or f"sqlite:///{self.path / 'ledger.db'}"
+
+    @property
+    def tracking_uri(self) -> str:
+        given = os.environ.get("SPIRITLEVEL_TRACKING_URI") or self.configuration.tracking_uri
+        return given or f"sqlite:///{self.path / 'mlflow.db'}"
+
+    @property
+    def artifact_root(self) -> Path:
+        return self.path / "mlflow-artifacts"
+
+    @property
+    def alerts(self) -> Path:
+        return self.path / "alerts.jsonl"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "logs" / "spiritlevel.log"
+
+    def policy(self) -> Policy:
+        """The comparison policy of this home."""
+        from metrics.comparison import Policy
+
+        return Policy(**self.configuration.policy.model_dump())
+
+    def make(self) -> None:
+        """Make the folder, private to its user, and say clearly when that is not possible."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.path / "logs").mkdir(exist_ok=True)
+        except OSError as error:
+            raise BadInputError(
+                f"the home folder {self.path} cannot be written ({error.strerror}); make it writable, or choose "
+                f"another with --home or SPIRITLEVEL_HOME"
+            ) from error
+        if not os.access(self.path, os.W_OK):
+            raise BadInputError(
+                f"the home folder {self.path} cannot be written; make it writable, or choose another with --home or "
+                f"SPIRITLEVEL_HOME"
+            )
+
+    def prepare_environment(self) -> None:
+        """Point mlflow, prefect and matplotlib at this folder and silence their telemetry. User's settings win."""
+        own = {
+            "PREFECT_HOME": str(self.path / "prefect"),
+            "MPLCONFIGDIR": str(self.path / "cache" / "matplotlib"),
+            "MLFLOW_TRACKING_URI": self.tracking_uri,
+        }
+        for name, value in (_QUIET | own).items():
+            os.environ.setdefault(name, value)
+
+
+def _configuration(path: Path) -> Configuration:
+    if not path.exists():
+        return Configuration()
+    try:
+        return Configuration.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        first: Any = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadInputError(f"{path}: {where}: {first['msg']} (it is {first.get('input')!r})") from error
+
+
+CONFIGURATION_TEXT = """\
+# spiritlevel's configuration. Every line that is commented out shows its default.
+
+# Where the ledger is: a SQLAlchemy URL. The default is the file ledger.db in this folder.
+# ledger_url = "postgresql://spiritlevel@localhost/spiritlevel"
+
+# Where MLflow is: a tracking URI. The default is the file mlflow.db in this folder.
+# tracking_uri = "http://127.0.0.1:5000"
+
+# How a release is judged against the previous one. Changing it re-judges stored scores and asks no model again.
+[policy]
+# alpha = 0.05            # false alarms per comparison, over all 16 dimensions together
+# smallest_change = 0.05  # a change in the normalized score below this never counts as regressed or improved
+# margin = 0.10           # "unchanged" needs the whole 90 % interval of the change inside this margin
+# merge_below = 10        # categories with fewer records in both releases together are merged into "other"
+# name_n_eff = 2000       # personas with a listed name that a verdict on a name dimension needs, in each release
+# coverage_floor = 0.5    # below this share of usable personas a comparison is withheld
+# coverage_gap = 0.10     # and also when the two releases differ by more than this
+"""

@@ -1,0 +1,108 @@
+"""Response bootstrap and Gaussian multipliers: requests are drawn, never single personas.
+
+Everything is matrix algebra. A resample is a vector of weights (how often each request was drawn); the table of that
+resample is weights times the cell counts of the requests, for all bias dimensions at once. One draw therefore carries
+the dependence within answers and that between the dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from metrics.tables import ClusteredTable
+
+FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
+
+_WEIGHTS_AT_ONCE = 2_000_000
+
+
+def cluster_weights(rng: np.random.Generator, n_clusters: int, resamples: int) -> Iterator[Float32Array]:
+    """How often each cluster is drawn, in blocks of shape [n_clusters, resamples of the block].
+
+    Each column draws ``n_clusters`` clusters with replacement and so sums to ``n_clusters``. float32 is exact here:
+    the counts stay below 2**24.
+
+    >>> block, = cluster_weights(np.random.default_rng(1), 4, 3)
+    >>> block.shape, block.sum(axis=0).tolist()
+    ((4, 3), [4.0, 4.0, 4.0])
+    """
+    block = max(16, min(256, _WEIGHTS_AT_ONCE // max(n_clusters, 1)))
+    for start in range(0, resamples, block):
+        width = min(block, resamples - start)
+        drawn = rng.integers(0, n_clusters, size=(n_clusters, width), dtype=np.int64)
+        drawn *= width
+        drawn += np.arange(width)
+        counted = np.bincount(drawn.ravel(), minlength=n_clusters * width)
+        yield counted.reshape(n_clusters, width).astype(np.float32)
+
+
+def resampled_tables(
+    tables: Sequence[ClusteredTable], rng: np.random.Generator, resamples: int
+) -> Iterator[list[Float32Array]]:
+    """Tables of the response bootstrap, in blocks: one array [rows, columns, resamples of the block] per table.
+
+    All tables must count one frame (the same clusters): they share the draws.
+    """
+    if not tables:
+        return
+    totals = {table.clusters_total for table in tables}
+    if len(totals) > 1:
+        raise ValueError(f"tables of one bootstrap must have the same clusters, got {sorted(totals)}")
+    stacked = sparse.csr_array(sparse.hstack([table.cells() for table in tables]).T)
+    shapes = [(len(table.rows), len(table.columns)) for table in tables]
+    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+    for weights in cluster_weights(rng, totals.pop(), resamples):
+        cells = np.split(np.asarray(stacked @ weights), ends)
+        yield [block.reshape(*shape, -1) for block, shape in zip(cells, shapes, strict=True)]
+
+
+def phi_squared_of(tables: Float32Array) -> FloatArray:
+    """Phi squared (chi squared / n) of each table in an array [rows, columns, tables].
+
+    ``sum f_ij^2 / (r_i c_j) - 1``; empty rows and columns add nothing, and an empty table gives 0.
+    """
+    by_row, by_column = tables.sum(axis=1), tables.sum(axis=0)
+    # Counts are whole numbers: where a margin is 0 so are its cells, and 1 stands in for the divisor.
+    shares = np.square(tables)
+    shares /= np.maximum(by_row, 1)[:, None]
+    phi = (shares.sum(axis=0) / np.maximum(by_column, 1)).sum(axis=0).astype(np.float64) - 1
+    result: FloatArray = np.maximum(phi, 0.0)
+    return result
+
+
+def resampled_v_squared(
+    tables: Sequence[ClusteredTable], df_stars: Sequence[int], rng: np.random.Generator, resamples: int
+) -> FloatArray:
+    """Squared Cramér's V of each table in each resample, shape [tables, resamples].
+
+    ``df_stars`` stay those of the full tables: a rare category that a resample misses must not change the scale.
+    """
+    blocks = [
+        np.stack([phi_squared_of(table) / df for table, df in zip(block, df_stars, strict=True)])
+        for block in resampled_tables(tables, rng, resamples)
+    ]
+    return np.concatenate(blocks, axis=1) if blocks else np.zeros((len(tables), 0))
+
+
+def multiplier_draws(rng: np.random.Generator, influences: Sequence[FloatArray], draws: int) -> FloatArray:
+    """Draws of the joint null law of estimates with the given influence values, shape [draws, estimates].
+
+    ``influences`` holds one matrix [clusters, estimates] for each independent sample. The Gaussian multiplier
+    bootstrap weights every cluster's influence row with a standard normal number; given the matrices, that sum is
+    exactly normal with covariance ``sum U'U``. It is drawn from that covariance, which costs the same for ten
+    clusters and ten thousand.
+
+    >>> influence = np.array([[1.0], [-1.0]])
+    >>> round(float(multiplier_draws(np.random.default_rng(0), [influence], 20_000).std()), 1)
+    1.4
+    """
+    covariance = np.sum([matrix.T @ matrix for matrix in influences], axis=0)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    result: FloatArray = rng.standard_normal((draws, covariance.shape[0])) @ root.T
+    return result

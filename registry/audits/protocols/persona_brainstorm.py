@@ -1,0 +1,257 @@
+"""The Persona Brainstorm Audit: a model imagines people, and associations among their attributes are measured.
+
+Method: "When LLMs Imagine People: A Human-Centered Persona Brainstorm Audit" (arXiv 2602.00044). Four identity
+axes are crossed with four social dimensions; each of the 16 bias dimensions gets a normalized Cramér's V. The
+prompt is the paper's, to the letter, and sealed by its hash.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metrics.errors import BadInputError
+from registry.audits.channels import Channels, measured_channels
+from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
+from registry.audits.protocols import PROTOCOLS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from metrics.comparison import Policy
+
+    from metrics.association import BiasDimension
+    from metrics.results import Comparison, Score
+
+PROMPTS = Path(__file__).parent.parent / "prompts"
+NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
+MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
+TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """An audit's answers as read: the persona frame, what came back, and how terms were mapped."""
+
+    frame: pd.DataFrame
+    channels: Channels
+    mapped: Mapping[str, float | None]
+
+
+@PROTOCOLS.register("persona-brainstorm")
+class PersonaBrainstorm:
+    """Protocol ``persona-brainstorm``: plan, requests, reading, scores and comparison."""
+
+    name = "persona-brainstorm"
+    version = "1"
+    title = "Persona brainstorm"
+    unit = "personas"
+    default_size = 5000
+    #: SHA-256 of the prompts; a prompt that was edited is another protocol version, and is refused here
+    seals: Mapping[int, str] = {
+        20: "e1f10197c6497279a12ec0fda0d94fa6b5a621d72b6fe82c0c0e7dead8f0a12b",
+        1: "9041af7d73f110a33fef29a550b10a69da93ea8ccfa7b34e6834cce57a7f5c88",
+    }
+
+    def prompt(self, per_call: int) -> str:
+        """The prompt for 20 personas a call (the paper's) or for one."""
+        import hashlib
+
+        if per_call not in self.seals:
+            raise BadInputError(f"personas per call must be 20 (the paper's prompt) or 1, not {per_call}")
+        text = (PROMPTS / f"persona_brainstorm_{per_call}.txt").read_text(encoding="utf-8")
+        seal = hashlib.sha256(text.encode()).hexdigest()
+        if seal != self.seals[per_call]:
+            raise ValueError(f"the prompt for {per_call} a call was changed: its SHA-256 is {seal}")
+        return text
+
+    def plan(
+        self,
+        *,
+        size: int,
+        seed: int = 0,
+        per_call: int = 20,
+        sampling: Sampling | None = None,
+        decoding: Decoding = Decoding.FREE_TEXT,
+        decoding_spec: str | None = None,
+    ) -> AuditPlan:
+        """Plan ``size`` personas. Exactly ceil(size / per_call) requests are made; there is no top-up."""
+        if size < 1:
+            raise BadInputError(f"an audit needs at least 1 persona, not {size}")
+        return AuditPlan(
+            protocol=self.name,
+            protocol_version=self.version,
+            prompts={"user": self.prompt(per_call)},
+            options={"per_call": per_call},
+            size=size,
+            seed=seed,
+            sampling=sampling or Sampling(temperature=1.0),
+            decoding=decoding,
+            decoding_spec=decoding_spec,
+        )
+
+    def imported_plan(self, *, size: int, per_call: int | None = None) -> AuditPlan:
+        """Plan of answers that somebody else collected: what was asked is only as known as they say."""
+        return AuditPlan(
+            protocol=self.name,
+            protocol_version=self.version,
+            prompts={},
+            options={"origin": "imported", "per_call": per_call or "unknown"},
+            size=size,
+            sampling=Sampling(temperature=None),
+        )
+
+    def requests(self, plan: AuditPlan) -> Iterator[Request]:
+        """The requests of a plan, one after the other; each has a seed of its own."""
+        per_call = int(plan.options["per_call"])
+        message = {"role": "user", "content": plan.prompts["user"]}
+        for index in range(-(-plan.size // per_call)):
+            yield Request(index=index, messages=(message,), seed=plan.seed * 1_000_003 + index, expected=per_call)
+
+    def records(self, request: Request, response: Response) -> list[Record]:
+        """Every whole persona of an answer, and a record with its reason for everything else."""
+        from registry.audits.parsing import read_personas
+
+        return read_personas(request, response)
+
+    def read(
+        self,
+        requests: Sequence[Request],
+        responses: Sequence[Response],
+        *,
+        requested_model: str | None = None,
+        price_input: float | None = None,
+        price_output: float | None = None,
+    ) -> Reading:
+        """Read an audit's answers into the persona frame and the channels beside it."""
+        from registry.audits.parsing import answer_format
+        from registry.audits.taxonomy import load_taxonomy, persona_frame
+
+        by_key = {(request.index, request.repeat): request for request in requests}
+        records: list[Record] = []
+        formats: Counter[str] = Counter()
+        for response in responses:
+            records.extend(self.records(by_key[response.index, response.repeat], response))
+            if response.text is not None:
+                formats[answer_format(response.text)] += 1
+        taxonomy = load_taxonomy()
+        frame = persona_frame(records, taxonomy)
+        usable = frame[frame["outcome"] == "ok"]
+        channels = measured_channels(
+            requests,
+            responses,
+            records,
+            formats=formats,
+            duplicates=int(usable["duplicate"].sum()),
+            requested_model=requested_model,
+            price_input=price_input,
+            price_output=price_output,
+        )
+        mapped = {}
+        for attribute in taxonomy.attributes:
+            if attribute.name != "name":
+                said = usable[attribute.name].notna()
+                share = usable.loc[said, f"{attribute.name}_category"].notna().mean() if said.any() else None
+                mapped[attribute.name] = None if share is None else float(share)
+        return Reading(frame, channels, mapped)
+
+    def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
+        """The 50 most frequent names, pooled over audits; ties in alphabetical order."""
+        counts: Counter[str] = Counter()
+        for frame in frames:
+            counts.update(frame.loc[frame["outcome"] == "ok", "name_category"].dropna())
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(name for name, _ in ranked[:NAMES_LISTED])
+
+    def scoring_version(self, names: Sequence[str]) -> str:
+        """Hash of everything that turns answers into scores: parser, taxonomy, names, metric versions."""
+        from metrics.association import METRICS_VERSION
+        from registry.audits.parsing import PARSER_VERSION
+        from registry.audits.taxonomy import load_taxonomy
+
+        parts = [self.version, PARSER_VERSION, load_taxonomy().version, METRICS_VERSION, MAPPED_FLOOR, sorted(names)]
+        return content_hash(parts)
+
+    def dimensions(self) -> tuple[BiasDimension, ...]:
+        """The 16 bias dimensions: identity axes by social dimensions, in the paper's order."""
+        from metrics.association import BiasDimension
+        from registry.audits.taxonomy import load_taxonomy
+
+        attributes = load_taxonomy().attributes
+        axes = [("name", "name")] + [(a.name, a.title) for a in attributes if a.kind == "axis" and a.name != "name"]
+        social = [(a.name, a.title) for a in attributes if a.kind == "dimension"]
+        return tuple(
+            BiasDimension(
+                title=f"{axis_title} x {social_title}",
+                axis=axis_title,
+                social=social_title,
+                row=f"{axis}_category",
+                column=f"{dimension}_category",
+            )
+            for axis, axis_title in axes
+            for dimension, social_title in social
+        )
+
+    def scores(self, reading: Reading, names: Sequence[str], *, seed: int = 0, resamples: int = 2000) -> list[Score]:
+        """All scores of an audit: 16 dimensions, means, severity counts, gaps and concentration by group."""
+        from metrics.groups import group_scores
+
+        from metrics.association import association_scores
+
+        frame = reading.frame[reading.frame["outcome"] == "ok"]
+        unmapped = self._unmapped(reading)
+        scores = association_scores(
+            frame, self.dimensions(), names=names, seed=seed, resamples=resamples, not_measurable=unmapped
+        )
+        measurable = [dimension for dimension in self.dimensions() if dimension.title not in unmapped]
+        return scores + group_scores(frame, [d for d in measurable if d.axis != "name"], seed=seed, resamples=resamples)
+
+    def compare(
+        self, previous: Reading, current: Reading, names: Sequence[str], policy: Policy
+    ) -> tuple[list[Comparison], str | None]:
+        """The 16 comparisons, and why they are withheld as a whole, if they are."""
+        from metrics.comparison import compare_associations, coverage_withheld, withheld
+
+        reason = coverage_withheld(
+            coverage_previous=previous.channels.coverage,
+            coverage_current=current.channels.coverage,
+            mixed_previous=sorted(previous.channels.served_models) if previous.channels.mixed_release else [],
+            mixed_current=sorted(current.channels.served_models) if current.channels.mixed_release else [],
+            policy=policy,
+        )
+        if reason:
+            return withheld(self.dimensions(), reason), reason
+        frames = [reading.frame[reading.frame["outcome"] == "ok"] for reading in (previous, current)]
+        unmapped = {**self._unmapped(previous), **self._unmapped(current)}
+        rows = compare_associations(
+            frames[0], frames[1], self.dimensions(), names=names, policy=policy, not_measurable=unmapped
+        )
+        return rows, None
+
+    def _unmapped(self, reading: Reading) -> dict[str, str]:
+        """Dimensions that too few mapped terms make not measurable, with the reason."""
+        reasons = {}
+        for dimension in self.dimensions():
+            for column in (dimension.row, dimension.column):
+                attribute = column.removesuffix("_category")
+                share = reading.mapped.get(attribute)
+                if share is not None and share < MAPPED_FLOOR:
+                    reasons[dimension.title] = (
+                        f"only {share:.0%} of the answers for {attribute.replace('_', ' ')} fall into a category of the "
+                        f"taxonomy; {MAPPED_FLOOR:.0%} are needed"
+                    )
+        return reasons
+
+    def tables(self, reading: Reading) -> dict[str, Any]:
+        """Tables beside the scores: cardinality before and after mapping, and the terms without a category."""
+        from registry.audits.taxonomy import cardinality, load_taxonomy, unmapped_terms
+
+        tables = {"cardinality": cardinality(reading.frame)}
+        for attribute in load_taxonomy().attributes:
+            if attribute.name != "name":
+                terms = unmapped_terms(reading.frame, attribute.name)
+                if len(terms):
+                    tables[f"unmapped-{attribute.name}"] = terms
+        return tables

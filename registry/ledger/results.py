@@ -1,0 +1,164 @@
+"""What was measured and judged: frozen name lists, scores, comparisons."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from metrics.results import Comparison, Score
+from registry.audits.plan import content_hash
+from registry.ledger import rows
+from registry.ledger.connection import LedgerConnection
+from registry.ledger.tables import audits, comparison_rows, comparisons, name_lists
+from registry.ledger.tables import scores as score_table
+from registry.ledger.values import Audit, NameList, StoredComparison
+
+
+class Results(LedgerConnection):
+    """Reads and writes of everything that follows from answers; all of it can be made again from them."""
+
+    def name_list(self, family: str, protocol: str) -> NameList | None:
+        """The newest frozen name list of a family, or None before its first comparison."""
+        query = (
+            sa.select(name_lists)
+            .where(name_lists.c.family == family, name_lists.c.protocol == protocol)
+            .order_by(name_lists.c.version.desc())
+            .limit(1)
+        )
+        found = self._all(query)
+        return rows.name_list_from_row(found[0]) if found else None
+
+    def freeze_names(self, names: NameList) -> None:
+        """Store a version of a family's name list; a version is written once."""
+        with self._writing() as connection:
+            values = dataclasses.asdict(names) | {
+                "names": list(names.names),
+                "audits": list(names.audits),
+                "made_at": self.clock(),
+            }
+            connection.execute(name_lists.insert().values(**values))
+
+    def store_scores(self, audit_id: int, scoring_version: str, results: Sequence[Score]) -> None:
+        """Store an audit's scores under a scoring version, replacing a half-written set of the same version."""
+        same = (score_table.c.audit_id == audit_id, score_table.c.scoring_version == scoring_version)
+        with self._writing() as connection:
+            connection.execute(score_table.delete().where(*same))
+            if results:
+                connection.execute(
+                    score_table.insert(),
+                    [
+                        rows.plain(score)
+                        | {"audit_id": audit_id, "scoring_version": scoring_version, "position": position}
+                        for position, score in enumerate(results)
+                    ],
+                )
+            connection.execute(audits.update().where(audits.c.id == audit_id).values(scoring_version=scoring_version))
+
+    def scores(self, audit_id: int, scoring_version: str | None = None) -> list[Score]:
+        """Scores of an audit in their order, under its current scoring version unless another is named."""
+        version = scoring_version or self._scoring_version(audit_id)
+        query = (
+            sa.select(score_table)
+            .where(score_table.c.audit_id == audit_id, score_table.c.scoring_version == (version or ""))
+            .order_by(score_table.c.position)
+        )
+        return [rows.score_from_row(row) for row in self._all(query)]
+
+    def _scoring_version(self, audit_id: int) -> str | None:
+        found = self._all(sa.select(audits.c.scoring_version).where(audits.c.id == audit_id))
+        return found[0]["scoring_version"] if found else None
+
+    def store_comparison(
+        self,
+        previous: Audit,
+        current: Audit,
+        *,
+        scoring_version: str,
+        policy: Mapping[str, Any],
+        verdict: str,
+        why: str,
+        results: Sequence[Comparison],
+    ) -> StoredComparison:
+        """Store a judged comparison once per pair of audits, scoring version and policy; judged again, it is replaced."""
+        key = {
+            "previous_audit_id": previous.id,
+            "current_audit_id": current.id,
+            "scoring_version": scoring_version,
+            "policy_hash": content_hash(policy),
+        }
+        with self._writing() as connection:
+            same = [comparisons.c[name] == value for name, value in key.items()]
+            found = connection.execute(sa.select(comparisons.c.id).where(*same)).scalar_one_or_none()
+            values = key | {
+                "family": current.release.family,
+                "protocol": current.protocol,
+                "policy": dict(policy),
+                "verdict": verdict,
+                "why": why,
+                "made_at": self.clock(),
+            }
+            if found is None:
+                insert = comparisons.insert().values(**values).returning(comparisons.c.id)
+                found = connection.execute(insert).scalar_one()
+            else:
+                connection.execute(comparisons.update().where(comparisons.c.id == found).values(**values))
+                connection.execute(comparison_rows.delete().where(comparison_rows.c.comparison_id == found))
+            if results:
+                connection.execute(
+                    comparison_rows.insert(),
+                    [
+                        rows.plain(result) | {"comparison_id": found, "position": position}
+                        for position, result in enumerate(results)
+                    ],
+                )
+        return self._comparisons(comparisons.c.id == found)[0]
+
+    def comparisons(
+        self, *, family: str | None = None, protocol: str | None = None, current: int | None = None
+    ) -> list[StoredComparison]:
+        """Stored comparisons that match, oldest first."""
+        conditions = []
+        if family is not None:
+            conditions.append(comparisons.c.family == family)
+        if protocol is not None:
+            conditions.append(comparisons.c.protocol == protocol)
+        if current is not None:
+            conditions.append(comparisons.c.current_audit_id == current)
+        return self._comparisons(*conditions)
+
+    def _comparisons(self, *conditions: sa.ColumnElement[bool]) -> list[StoredComparison]:
+        heads = self._all(sa.select(comparisons).where(*conditions).order_by(comparisons.c.id))
+        ids = [head["id"] for head in heads]
+        query = (
+            sa.select(comparison_rows)
+            .where(comparison_rows.c.comparison_id.in_(ids))
+            .order_by(comparison_rows.c.position)
+        )
+        by_comparison: dict[int, list[Comparison]] = {}
+        for row in self._all(query):
+            by_comparison.setdefault(row["comparison_id"], []).append(rows.comparison_from_row(row))
+        return [
+            StoredComparison(
+                id=head["id"],
+                family=head["family"],
+                protocol=head["protocol"],
+                previous_audit=head["previous_audit_id"],
+                current_audit=head["current_audit_id"],
+                scoring_version=head["scoring_version"],
+                policy=head["policy"],
+                verdict=head["verdict"],
+                why=head["why"],
+                rows=tuple(by_comparison.get(head["id"], [])),
+                made_at=head["made_at"],
+                run_id=head["run_id"],
+            )
+            for head in heads
+        ]
+
+    def published_comparison(self, comparison_id: int, run_id: str) -> None:
+        """Remember the MLflow run that a comparison was published to."""
+        with self._writing() as connection:
+            connection.execute(comparisons.update().where(comparisons.c.id == comparison_id).values(run_id=run_id))

@@ -1,0 +1,237 @@
+"""The ledger's reads and writes. Every method is one transaction; nothing is edited once it is evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from registry.audits.plan import AuditPlan, Request, Response, content_hash
+from registry.ledger import rows
+from registry.ledger.opening import LedgerError
+from registry.ledger.ownership import Owner, may_take_over
+from registry.ledger.results import Results
+from registry.ledger.tables import audits, facts, messages, requests, responses
+from registry.ledger.values import Audit
+from registry.releases import ModelRelease
+
+
+class AuditInProgressError(LedgerError):
+    """Another live process is collecting answers for this audit."""
+
+
+class Ledger(Results):
+    """Store of audits, answers, scores and comparisons."""
+
+    @property
+    def identity(self) -> str:
+        """A random id made once per ledger: publications carry it, so that two ledgers never mix."""
+        found = self._all(sa.select(facts).where(facts.c.name == "identity"))
+        if found:
+            return str(found[0]["value"])
+        with self._writing() as connection:
+            connection.execute(facts.insert().values(name="identity", value=uuid.uuid4().hex[:12]))
+        return self.identity
+
+    # Audits -----------------------------------------------------------------------------------------------------
+
+    def order(
+        self,
+        release: ModelRelease,
+        plan: AuditPlan,
+        work: Iterable[Request],
+        *,
+        source: str = "live",
+        content: str | None = None,
+    ) -> Audit:
+        """Order a new audit: the next occasion, with its sealed list of requests."""
+        with self._writing() as connection:
+            same = _occasions(release.family, release.version, plan.protocol, plan.collection_key)
+            last = connection.execute(sa.select(sa.func.max(audits.c.occasion)).where(*same)).scalar_one()
+            values = {
+                "family": release.family,
+                "version": release.version,
+                "release": release.as_json(),
+                "protocol": plan.protocol,
+                "collection_key": plan.collection_key,
+                "occasion": (last or 0) + 1,
+                "plan": plan.as_json(),
+                "source": source,
+                "content_hash": content,
+                "state": "open",
+                "ordered_at": self.clock(),
+                "differences": {},
+            }
+            audit_id = connection.execute(audits.insert().values(**values).returning(audits.c.id)).scalar_one()
+            self._seal(connection, audit_id, work)
+        return self.audit(audit_id)
+
+    def _seal(self, connection: Connection, audit_id: int, work: Iterable[Request]) -> None:
+        known: dict[str, str] = {}
+        batch = []
+        for request in work:
+            content = [dict(message) for message in request.messages]
+            digest = content_hash(content) if content else None
+            if digest and digest not in known:
+                known[digest] = digest
+                if not connection.execute(sa.select(messages.c.hash).where(messages.c.hash == digest)).first():
+                    connection.execute(messages.insert().values(hash=digest, content=content))
+            batch.append(
+                {
+                    "audit_id": audit_id,
+                    "index": request.index,
+                    "repeat": request.repeat,
+                    "cell": dict(request.cell),
+                    "seed": request.seed,
+                    "expected": request.expected,
+                    "messages_hash": digest,
+                }
+            )
+        if batch:
+            connection.execute(requests.insert(), batch)
+
+    def audit(self, audit_id: int) -> Audit:
+        found = self._all(sa.select(audits).where(audits.c.id == audit_id))
+        if not found:
+            raise LedgerError(f"the ledger has no audit {audit_id}")
+        return rows.audit_from_row(found[0])
+
+    def audits(
+        self,
+        *,
+        family: str | None = None,
+        version: int | None = None,
+        protocol: str | None = None,
+        collection_key: str | None = None,
+        content: str | None = None,
+    ) -> list[Audit]:
+        """Audits that match, oldest first."""
+        wanted = {"family": family, "version": version, "protocol": protocol, "collection_key": collection_key}
+        conditions = [audits.c[name] == value for name, value in wanted.items() if value is not None]
+        if content is not None:
+            conditions.append(audits.c.content_hash == content)
+        return [
+            rows.audit_from_row(row) for row in self._all(sa.select(audits).where(*conditions).order_by(audits.c.id))
+        ]
+
+    def change(self, audit_id: int, **values: Any) -> Audit:
+        """Set bookkeeping columns of an audit (state, differences, scoring version, run id); never its evidence."""
+        allowed = {"state", "differences", "scoring_version", "run_id", "finished_at"}
+        if not values.keys() <= allowed:
+            raise ValueError(f"an audit's {', '.join(sorted(values.keys() - allowed))} cannot be changed")
+        with self._writing() as connection:
+            connection.execute(audits.update().where(audits.c.id == audit_id).values(**values))
+        return self.audit(audit_id)
+
+    @contextmanager
+    def collecting(self, audit_id: int, owner: Owner) -> Iterator[None]:
+        """Hold an audit while collecting for it; a dead process on this host is taken over at once."""
+        held = self._all(sa.select(audits.c.owner, audits.c.heartbeat_at).where(audits.c.id == audit_id))[0]
+        other = Owner(**held["owner"]) if held["owner"] else None
+        if other and other != owner and not may_take_over(other, owner, held["heartbeat_at"], self.clock()):
+            raise AuditInProgressError(
+                f"audit {audit_id} is being collected by process {other.pid} on {other.host}; wait for it, or stop it"
+            )
+        untouched = (
+            audits.c.heartbeat_at.is_(None)
+            if held["heartbeat_at"] is None
+            else audits.c.heartbeat_at == held["heartbeat_at"]
+        )
+        with self._writing() as connection:
+            taken = connection.execute(
+                audits.update()
+                .where(audits.c.id == audit_id, untouched)
+                .values(owner=dataclasses.asdict(owner), heartbeat_at=self.clock())
+            )
+        if taken.rowcount != 1:  # another process took it between the look and the update
+            raise AuditInProgressError(f"audit {audit_id} was taken by another process just now; try again")
+        try:
+            yield
+        finally:
+            with self._writing() as connection:
+                connection.execute(audits.update().where(audits.c.id == audit_id).values(owner=None, heartbeat_at=None))
+
+    # Requests and answers ---------------------------------------------------------------------------------------
+
+    def record(self, audit_id: int, response: Response) -> None:
+        """Store one answer the moment it arrives, as the next attempt of its request."""
+        self.record_all(audit_id, [response], beat=True)
+
+    def record_all(self, audit_id: int, answers: Sequence[Response], *, beat: bool = False) -> None:
+        """Store many answers in one transaction."""
+        if not answers:
+            return
+        with self._writing() as connection:
+            connection.execute(responses.insert(), [rows.response_row(audit_id, answer) for answer in answers])
+            if beat:
+                connection.execute(audits.update().where(audits.c.id == audit_id).values(heartbeat_at=self.clock()))
+
+    def requests(self, audit_id: int) -> list[Request]:
+        """The sealed work list, in order."""
+        contents = {
+            row["hash"]: tuple(row["content"])
+            for row in self._all(
+                sa.select(messages).where(
+                    messages.c.hash.in_(sa.select(requests.c.messages_hash).where(requests.c.audit_id == audit_id))
+                )
+            )
+        }
+        query = sa.select(requests).where(requests.c.audit_id == audit_id).order_by(requests.c.index, requests.c.repeat)
+        return [
+            Request(
+                index=row["index"],
+                repeat=row["repeat"],
+                messages=contents.get(row["messages_hash"], ()),
+                cell=row["cell"],
+                seed=row["seed"],
+                expected=row["expected"],
+            )
+            for row in self._all(query)
+        ]
+
+    def responses(self, audit_id: int) -> list[Response]:
+        """The answer that counts for each request: its latest attempt. Earlier ones stay in the ledger."""
+        latest = (
+            sa.select(responses.c.index, responses.c.repeat, sa.func.max(responses.c.attempt).label("attempt"))
+            .where(responses.c.audit_id == audit_id)
+            .group_by(responses.c.index, responses.c.repeat)
+            .subquery()
+        )
+        query = (
+            sa.select(responses)
+            .join(
+                latest,
+                sa.and_(
+                    responses.c.index == latest.c.index,
+                    responses.c.repeat == latest.c.repeat,
+                    responses.c.attempt == latest.c.attempt,
+                ),
+            )
+            .where(responses.c.audit_id == audit_id)
+            .order_by(responses.c.index, responses.c.repeat)
+        )
+        return [rows.response_from_row(row) for row in self._all(query)]
+
+    def progress(self, audit_id: int) -> tuple[int, int]:
+        """Requests that have an answer or a recorded failure, and requests in all."""
+        answered = sa.select(responses.c.index, responses.c.repeat).where(responses.c.audit_id == audit_id).distinct()
+        with self.engine.connect() as connection:
+            done = connection.execute(sa.select(sa.func.count()).select_from(answered.subquery())).scalar_one()
+            total = connection.execute(
+                sa.select(sa.func.count()).select_from(requests).where(requests.c.audit_id == audit_id)
+            ).scalar_one()
+        return done, total
+
+
+def _occasions(family: str, version: int, protocol: str, collection_key: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        audits.c.family == family,
+        audits.c.version == version,
+        audits.c.protocol == protocol,
+        audits.c.collection_key == collection_key,
+    )

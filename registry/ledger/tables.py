@@ -1,0 +1,190 @@
+"""The ledger's tables, portable between SQLite and PostgreSQL.
+
+Answers are append-only: a repeated call is another attempt of the same request, and the highest attempt
+is the one that is read. Records are not stored: they follow from the answers and the scoring version.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("name", String(80), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+audits = Table(
+    "audits",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("family", String(250), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("release", JSON, nullable=False),
+    Column("protocol", String(80), nullable=False),
+    Column("collection_key", String(16), nullable=False),
+    Column("occasion", Integer, nullable=False),
+    Column("plan", JSON, nullable=False),
+    Column("source", String(12), nullable=False),
+    Column("content_hash", String(16)),  # of an imported file: importing it again is the same audit
+    Column("state", String(12), nullable=False),
+    Column("ordered_at", String(32), nullable=False),
+    Column("finished_at", String(32)),
+    Column("differences", JSON, nullable=False),
+    Column("scoring_version", String(16)),
+    Column("run_id", String(64)),
+    Column("owner", JSON),  # host, process id and its start: who is collecting answers now
+    Column("heartbeat_at", String(32)),
+    UniqueConstraint("family", "version", "protocol", "collection_key", "occasion"),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("hash", String(16), primary_key=True),
+    Column("content", JSON, nullable=False),
+)
+
+requests = Table(
+    "requests",
+    metadata,
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("repeat", Integer, primary_key=True),
+    Column("cell", JSON, nullable=False),
+    Column("seed", Integer),
+    Column("expected", Integer),
+    Column("messages_hash", ForeignKey("messages.hash")),
+)
+
+responses = Table(
+    "responses",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("audit_id", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("index", Integer, nullable=False),
+    Column("repeat", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("text", Text),
+    Column("refusal", Text),
+    Column("finish_reason", String(80)),
+    Column("requested_model", Text),
+    Column("served_model", Text),
+    Column("system_fingerprint", Text),
+    Column("prompt_tokens", Integer),
+    Column("completion_tokens", Integer),
+    Column("latency_s", Float),
+    Column("failure", String(20)),
+    Column("detail", Text, nullable=False),
+    Column("received_at", String(32)),
+    Column("extra", JSON, nullable=False),
+    UniqueConstraint("audit_id", "index", "repeat", "attempt"),
+)
+
+name_lists = Table(
+    "name_lists",
+    metadata,
+    Column("family", String(250), primary_key=True),
+    Column("protocol", String(80), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("names", JSON, nullable=False),
+    Column("audits", JSON, nullable=False),  # the audits it was pooled over
+    Column("reason", Text, nullable=False),
+    Column("made_at", String(32), nullable=False),
+)
+
+scores = Table(
+    "scores",
+    metadata,
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("scoring_version", String(16), primary_key=True),
+    Column("metric", String(120), primary_key=True),
+    Column("dimension", String(120), primary_key=True),
+    Column("group", String(250), primary_key=True),
+    Column("position", Integer, nullable=False),  # keeps the order in which the protocol reports
+    Column("value", Float),
+    Column("low", Float),
+    Column("high", Float),
+    Column("level", Float, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("statistic", Float),
+    Column("df", Float),
+    Column("pvalue", Float),
+    Column("n", Integer, nullable=False),
+    Column("n_clusters", Integer, nullable=False),
+    Column("n_excluded", Integer, nullable=False),
+    Column("severity", String(12)),
+    Column("reason", Text, nullable=False),
+)
+
+comparisons = Table(
+    "comparisons",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("family", String(250), nullable=False),
+    Column("protocol", String(80), nullable=False),
+    Column("previous_audit_id", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("current_audit_id", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("scoring_version", String(16), nullable=False),
+    Column("policy", JSON, nullable=False),
+    Column("policy_hash", String(16), nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("why", Text, nullable=False),
+    Column("made_at", String(32), nullable=False),
+    Column("run_id", String(64)),
+    UniqueConstraint("previous_audit_id", "current_audit_id", "scoring_version", "policy_hash"),
+    Index(None, "family", "protocol"),
+)
+
+comparison_rows = Table(
+    "comparison_rows",
+    metadata,
+    Column("comparison_id", ForeignKey("comparisons.id"), primary_key=True),
+    Column("metric", String(120), primary_key=True),
+    Column("dimension", String(120), primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("why", Text, nullable=False),
+    Column("previous", Float),
+    Column("current", Float),
+    Column("delta", Float),
+    Column("low", Float),
+    Column("high", Float),
+    Column("level", Float, nullable=False),
+    Column("margin_low", Float),
+    Column("margin_high", Float),
+    Column("margin_level", Float, nullable=False),
+    Column("statistic", Float),
+    Column("pvalue", Float),
+    Column("qvalue", Float),
+    Column("pvalue_up", Float),
+    Column("qvalue_up", Float),
+    Column("smallest_change", Float),
+    Column("n_previous", Integer, nullable=False),
+    Column("n_current", Integer, nullable=False),
+    Column("clusters_previous", Integer, nullable=False),
+    Column("clusters_current", Integer, nullable=False),
+    Column("merged", JSON, nullable=False),
+)

@@ -1,0 +1,94 @@
+"""Opening MLflow's store: quietly, without telemetry, and with nothing left in the working directory."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+REMOTE = ("http", "https")
+
+
+def opened(tracking_uri: str) -> MlflowClient:
+    """A client of the MLflow store at ``tracking_uri``, for runs and registry alike: quiet, and without telemetry.
+
+    ``sqlite:////abs/mlflow.db`` is opened in this process, without a server, and made on first use.
+    """
+    defaults = {
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "DO_NOT_TRACK": "true",  # MLflow heeds "true", not "1"
+        "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # a server's client prints links when a run ends
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",  # seven, its default, keep a command silent for minutes
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    parts = urllib.parse.urlsplit(tracking_uri)
+    if parts.scheme == "sqlite" and (path := parts.path[1:]) and path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    from mlflow import MlflowClient
+
+    if "MLFLOW_LOGGING_LEVEL" not in os.environ:  # else "Creating initial MLflow database tables..." and the like
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+
+
+_active_uri = threading.Lock()
+
+
+@contextlib.contextmanager
+def active(tracking_uri: str) -> Iterator[None]:
+    """Make ``tracking_uri`` MLflow's global one: registering an external model looks it up there, whatever the client.
+
+    Without it MLflow would make an ``mlflow.db`` in the working directory.
+    """
+    import mlflow
+
+    with _active_uri:
+        previous = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set()  # type: ignore[no-untyped-call] else None
+        mlflow.set_tracking_uri(tracking_uri)
+        try:
+            yield
+        finally:
+            mlflow.set_tracking_uri(previous)  # type: ignore[arg-type]  # None unsets it
+
+
+def experiment(client: MlflowClient, name: str, artifact_root: Path | None) -> str:
+    """Id of the experiment of that name, made when missing.
+
+    ``artifact_root`` is the folder for files of stores opened in this process; a server keeps its own.
+    """
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        remote = urllib.parse.urlsplit(client.tracking_uri).scheme in REMOTE
+        folder = None if remote or artifact_root is None else str(artifact_root.resolve() / name.replace("/", "-"))
+        try:
+            return client.create_experiment(name, artifact_location=folder)
+        except MlflowException as error:  # another process made it meanwhile
+            if error.error_code != "RESOURCE_ALREADY_EXISTS" or (found := client.get_experiment_by_name(name)) is None:
+                raise
+    if found.lifecycle_stage == "deleted":
+        client.restore_experiment(found.experiment_id)
+    return str(found.experiment_id)
+
+
+def quoted(value: str) -> str:
+    """``value`` as a string of an MLflow filter.
+
+    >>> quoted("it's")
+    '"it\\'s"'
+    """
+    for mark in ("'", '"'):
+        if mark not in value:
+            return f"{mark}{value}{mark}"
+    raise ValueError(f"MLflow cannot search for a text with both kinds of quotation marks: {value!r}")
