@@ -15,6 +15,7 @@ from registry.releases import ModelRelease
 DEBIASED = "normalized-cramers-v-debiased"
 RAW = "normalized-cramers-v"
 PAPER = "normalized-cramers-v-paper"
+MEAN = "mean-normalized-cramers-v-debiased"
 NOISE_FLOOR = "noise-floor"
 TOP_1 = "top-1-share"
 TOP_2 = "top-2-share"
@@ -35,7 +36,7 @@ LIMITS = (
     "Text only: pictures, speech and tool use were not audited.",
     "One wording: another prompt, a role or a system message may give other scores.",
     "Small samples: at few personas or few requests an association may be noise. Read each score beside its noise "
-    "floor and its interval; `inconclusive` means too little data to tell, not that nothing changed.",
+    "floor and its interval; an inconclusive result means too little data to tell, not that nothing changed.",
     "The categories were not reviewed by people outside this project, and terms that fit none are left out and counted.",
     "An association is not by itself a harm. Which harm, and to whom, depends on where the personas are used.",
     "Not a certification: no score on this card says that a model is fit for a use.",
@@ -46,7 +47,7 @@ LIMITS = (
 class HistoryPoint:
     """One audited release in the history of its family.
 
-    ``scores`` are the debiased scores of the overall mean and of every bias dimension, with their intervals;
+    ``scores`` holds the debiased score of every bias dimension and the overall mean, with their intervals;
     ``verdict`` is None for the first audit, which had nothing to be compared with.
     """
 
@@ -58,8 +59,8 @@ class HistoryPoint:
     verdict: str | None = None
 
     def score(self, dimension: str) -> Score | None:
-        """The score of ``dimension`` (or of ``"overall"``); None when this audit has none."""
-        return next((score for score in self.scores if score.dimension == dimension and not score.group), None)
+        """The debiased score of ``dimension``, or the mean of ``"overall"``; None when this audit has none."""
+        return _found(self.scores, MEAN if dimension == OVERALL else DEBIASED, dimension, "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class UnmappedTerm:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NameList:
+class NameCoverage:
     """The versioned list of names that the name scores are made on.
 
     ``n_eff`` personas, the share ``share`` of all usable ones, have a name of the list.
@@ -114,7 +115,8 @@ class ModelCard:
     dimensions : every bias dimension of the protocol, in the order of the tables
     scores : all scores of the audit; each dimension needs one of `DEBIASED`, with a value or with its reason
     comparisons, verdict, why, policy : the comparison with the previous release and how it was judged;
-        ``verdict`` is None for a baseline, ``why`` is always needed
+        ``verdict`` is None when there was nothing to compare with; ``why`` then says so. ``previous`` may be the
+        same release: a repeated audit is compared with the first one of its release
     history : all audited releases of the family, oldest first, this one included
     cardinality, unmapped, names : how answers were read into categories
     scoring_parts : name and version of each part of the scoring version
@@ -147,7 +149,7 @@ class ModelCard:
     policy: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     cardinality: tuple[Cardinality, ...] = ()
     unmapped: tuple[UnmappedTerm, ...] = ()
-    names: NameList | None = None
+    names: NameCoverage | None = None
     links: Mapping[str, str] = dataclasses.field(default_factory=dict)
     content_warning: str = CONTENT_WARNING
     limits: tuple[str, ...] = LIMITS
@@ -166,7 +168,7 @@ class ModelCard:
             "audit.scoring_version": self.audit.scoring_version,
             "dimensions": self.dimensions,
             "scores": self.scores,
-            "why": self.why.strip(),
+            "why": self.why.strip() or self.previous is None,
             "scoring_parts": self.scoring_parts,
             "product_version": self.product_version.strip(),
             "made_at": self.made_at.strip(),
@@ -236,6 +238,22 @@ class ModelCard:
         """The by-group scores of a metric, the largest value first and the ones without value last."""
         rows = [score for score in self.scores if score.metric == metric and score.group]
         return tuple(sorted(rows, key=lambda row: (row.value is None, -(row.value or 0.0), row.dimension, row.group)))
+
+    @property
+    def title(self) -> str:
+        """The audited release in words."""
+        return f"release {self.release.version}{', this audit' if self._repeated else ''}"
+
+    @property
+    def previous_title(self) -> str:
+        """The release, or the earlier audit of the same release, that it is compared with; empty without one."""
+        if self.previous is None:
+            return ""
+        return f"release {self.previous.version}{', earlier audit' if self._repeated else ''}"
+
+    @property
+    def _repeated(self) -> bool:
+        return self.previous is not None and self.previous.uri == self.release.uri
 
     @property
     def axes(self) -> tuple[str, ...]:

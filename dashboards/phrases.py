@@ -61,6 +61,15 @@ def score_text(value: float) -> str:
     return "0.000" if text == "-0.000" else text.replace("-", _MINUS)
 
 
+def decimal_text(value: float) -> str:
+    """A number for which one decimal is enough.
+
+    >>> decimal_text(3.4217)
+    '3.4'
+    """
+    return f"{value:.1f}".replace("-", _MINUS)
+
+
 def change_text(value: float) -> str:
     """A change with its sign.
 
@@ -103,12 +112,16 @@ def count_text(value: int) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share between 0 and 1 as a percentage with one decimal.
+    """A share between 0 and 1 as a percentage with one decimal; a few are never rounded to none, nor most to all.
 
-    >>> percent_text(0.9844)
-    '98.4 %'
+    >>> [percent_text(share).replace("\xa0", " ") for share in (0.9844, 0.0004, 0.99999, 0.0, 1.0)]
+    ['98.4 %', '< 0.1 %', '> 99.9 %', '0.0 %', '100.0 %']
     """
-    return f"{100 * share:.1f} %"
+    if 0 < share < 0.0005:
+        return "< 0.1\u00a0%"
+    if 0.9995 <= share < 1:
+        return "> 99.9\u00a0%"
+    return f"{100 * share:.1f}\u00a0%"
 
 
 def dollars_text(value: float) -> str:
@@ -127,6 +140,15 @@ def missing_text(reason: str) -> str:
     'not measurable: fewer than 2 genders were answered'
     """
     return f"not measurable: {visible(reason, limit=300)}"
+
+
+def sentence_start(text: str) -> str:
+    """``text`` with its first letter in upper case.
+
+    >>> sentence_start("release 3")
+    'Release 3'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def listed(names: list[str]) -> str:

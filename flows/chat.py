@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-import json
 import math
 import random
-import re
 import time
 import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from flows.provider_errors import (
     TOO_LONG_CODES,
@@ -26,16 +24,16 @@ from flows.provider_errors import (
     provider_error,
     unsupported_parameter,
 )
-from registry.audits.plan import Decoding, Request, Response, Sampling
+from flows.redaction import Redaction
+from flows.wire import answer_form, count_of, small, text_of
+from registry.audits.plan import Decoding, Outcome, Request, Response, Sampling
 
 __all__ = ["ChatModel", "EndpointError", "OpenAIChat", "first_answer", "utc_now"]
 
 PROVIDER_URL = "https://api.openai.com/v1"
-REMOVED_KEY = "[api key removed]"
 BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 60.0
 MAX_ADAPTATIONS = 12
-LONGEST_EXTRA = 500
 
 
 class ChatModel(Protocol):
@@ -96,7 +94,7 @@ class OpenAIChat:
         base_url: str | None = None,
         api_key: str | None = None,
         api_key_env: str | None = None,
-        sampling: Sampling = Sampling(),
+        sampling: Sampling | None = None,
         decoding: Decoding = Decoding.FREE_TEXT,
         decoding_spec: str | None = None,
         differences: Mapping[str, Any] | None = None,
@@ -115,10 +113,11 @@ class OpenAIChat:
         self.model = model
         self.base_url = base_url or PROVIDER_URL
         self.host = _host(self.base_url)
-        self._key = _usable_key(api_key, api_key_env)
+        key = _usable_key(api_key, api_key_env)
+        self._redaction = Redaction(key)
         self._key_name = api_key_env or "the environment variable that holds the API key"
-        self._decoding, self._form = decoding, _form(decoding, decoding_spec)
-        self._sampling = sampling
+        self._decoding, self._form = decoding, answer_form(decoding, decoding_spec)
+        self._sampling = sampling or Sampling()
         self._sent_as: dict[str, str | None] = {}
         self._differences: dict[str, Any] = {}
         for name, difference in (differences or {}).items():
@@ -127,12 +126,12 @@ class OpenAIChat:
         self._clock, self._monotonic, self._sleep = clock, monotonic, sleep
         self._paused_until = -math.inf
         self._answered = False
-        self._jitter = random.Random()
+        self._jitter = random.Random()  # noqa: S311 - spreads calls in time, guards nothing
         self._client = openai.AsyncOpenAI(
-            api_key=self._key or "none",
+            api_key=key or "none",
             base_url=self.base_url,
             max_retries=0,
-            timeout=openai.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+            timeout=openai.Timeout(timeout_s, connect=min(10.0, 0.9 * timeout_s)),
         )
 
     def __repr__(self) -> str:
@@ -147,6 +146,12 @@ class OpenAIChat:
         """Close the connections."""
         await self._client.close()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
     async def answer(self, request: Request) -> Response:
         """Ask once, with retries; a failure is a `Response` too.
 
@@ -158,7 +163,7 @@ class OpenAIChat:
         if isinstance(result, Response):
             return result
         if result.configuration and not self._answered:
-            raise self._endpoint_error(result, tries)
+            raise self._endpoint_error(result)
         return self._failed(request, result, tries)
 
     async def probe(self, request: Request) -> tuple[Response, dict[str, Any]]:
@@ -171,21 +176,29 @@ class OpenAIChat:
         ------
         EndpointError : when the endpoint refuses the request for good
         """
+        result, tries = await self._tried(request)
         for _ in range(MAX_ADAPTATIONS):
-            result, tries = await self._tried(request)
-            if isinstance(result, Response):
-                return result, self.differences
-            body = self._body(request)
-            refused = unsupported_parameter(result, body)
-            if refused is None or refused[0] in self._form:
+            if isinstance(result, Response) or not self._adapted(request, result):
                 break
-            name, instead = refused
-            ordered = "per request" if name == "seed" else body[name]
-            original = next((known for known, sent in self._sent_as.items() if sent == name), name)
-            self._adapt(original, None if name in self._sent_as.values() else instead, ordered)
+            result, tries = await self._tried(request)
+        if isinstance(result, Response):
+            return result, self.differences
         if result.configuration or (result.status in (400, 422) and result.code not in TOO_LONG_CODES):
-            raise self._endpoint_error(result, tries)
+            raise self._endpoint_error(result)
         return self._failed(request, result, tries), self.differences
+
+    def _adapted(self, request: Request, error: ProviderError) -> bool:
+        """Drop or rename the parameter that the error names; False when it names none that may change."""
+        body = self._body(request)
+        refused = unsupported_parameter(error, body)
+        if refused is None or refused[0] in self._form:
+            return False
+        name, instead = refused
+        ordered = "per request" if name == "seed" else body[name]
+        original = next((known for known, sent in self._sent_as.items() if sent == name), name)
+        # A parameter that was renamed and is refused under its new name too is dropped.
+        self._adapt(original, instead if original == name else None, ordered)
+        return True
 
     def _adapt(self, name: str, sent_as: str | None, ordered: Any) -> None:
         self._sent_as[name] = sent_as
@@ -223,7 +236,7 @@ class OpenAIChat:
         retrying = tenacity.AsyncRetrying(
             retry=again, stop=over, wait=self._pause, sleep=self._sleep, retry_error_callback=last
         )
-        result = await retrying(self._try, request, deadline)
+        result: Response | ProviderError = await retrying(self._try, request, deadline)
         tries = int(retrying.statistics["attempt_number"])
         if isinstance(result, Response):
             self._answered = True
@@ -241,7 +254,7 @@ class OpenAIChat:
         """Seconds before the next try; a rate limit also pauses every other request of this client."""
         error: ProviderError = state.outcome.result()
         backoff = min(LONGEST_BACKOFF_S, BACKOFF_S * 2.0 ** (state.attempt_number - 1))
-        wait = backoff * self._jitter.uniform(0.5, 1.0)
+        wait: float = backoff * self._jitter.uniform(0.5, 1.0)
         if error.wait_s:
             wait = error.wait_s + self._jitter.uniform(0.0, min(1.0, 0.1 * error.wait_s))
         if error.rate_limited:
@@ -258,21 +271,22 @@ class OpenAIChat:
     async def _try(self, request: Request, deadline: float) -> Response | ProviderError:
         await self._gate()
         started = self._monotonic()
+        if started >= deadline:
+            return ProviderError(words="the endpoint's rate limit outlasted the request", transient=True)
         messages: Any = [dict(message) for message in request.messages]
         try:
-            async with asyncio.timeout(max(0.001, min(self._timeout_s, deadline - started))):
+            async with asyncio.timeout(min(self._timeout_s, deadline - started)):
                 completion = await self._client.chat.completions.create(
                     model=self.model, messages=messages, extra_body=self._body(request)
                 )
-            return self._response(request, completion, latency_s=self._monotonic() - started)
         except TimeoutError:
-            import openai
-
             # The whole try is timed here: the SDK's limit starts anew with every chunk that trickles in.
-            error: Exception = openai.APITimeoutError(request=None)  # type: ignore[arg-type]
-        except Exception as caught:
-            error = caught
-        failure = provider_error(error, now=time.time())
+            words = f"no answer within {self._timeout_s:g} s"
+            return ProviderError(words=words, outcome=Outcome.TIMED_OUT, transient=True)
+        except Exception as error:
+            failure = provider_error(error, now=time.time())
+        else:
+            return self._response(request, completion, latency_s=self._monotonic() - started)
         if failure.filtered:
             return self._stamped(request, refusal=failure.words, finish_reason="content_filter")
         return failure
@@ -280,21 +294,24 @@ class OpenAIChat:
     def _response(self, request: Request, completion: Any, *, latency_s: float) -> Response | ProviderError:
         fields = getattr(completion, "model_extra", None) or {}
         choices = getattr(completion, "choices", None)
-        if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(choice, "message", None)
+        if message is None:
             fault = error_in_answer(fields)
             return fault or ProviderError(words="the answer's body held no choice with a message", transient=True)
-        choice, usage = choices[0], getattr(completion, "usage", None)
-        extra = {name: _small(value) for name, value in fields.items()}
-        extra |= {"service_tier": completion.service_tier, "request_id": getattr(completion, "_request_id", None)}
+        usage = getattr(completion, "usage", None)
+        extra = {name: small(value) for name, value in fields.items()}
+        extra["service_tier"] = getattr(completion, "service_tier", None)
+        extra["request_id"] = getattr(completion, "_request_id", None)
         return self._stamped(
             request,
-            text=_text(choice.message.content),
-            refusal=_text(getattr(choice.message, "refusal", None)),
-            finish_reason=_text(getattr(choice, "finish_reason", None)),
-            served_model=_text(getattr(completion, "model", None)),
-            system_fingerprint=_text(getattr(completion, "system_fingerprint", None)),
-            prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
-            completion_tokens=_count(getattr(usage, "completion_tokens", None)),
+            text=text_of(getattr(message, "content", None)),
+            refusal=text_of(getattr(message, "refusal", None)),
+            finish_reason=text_of(getattr(choice, "finish_reason", None)),
+            served_model=text_of(getattr(completion, "model", None)),
+            system_fingerprint=text_of(getattr(completion, "system_fingerprint", None)),
+            prompt_tokens=count_of(getattr(usage, "prompt_tokens", None)),
+            completion_tokens=count_of(getattr(usage, "completion_tokens", None)),
             latency_s=latency_s,
             extra={name: value for name, value in extra.items() if value is not None},
         )
@@ -306,41 +323,22 @@ class OpenAIChat:
         return self._stamped(
             request,
             failure=error.outcome,
-            detail=self._in_words(error),
+            detail=self._redaction.line(error.words),
             extra=said | ({"permanent": True} if permanent else {}),
         )
 
     def _stamped(self, request: Request, **fields: Any) -> Response:
         """A response with its request, its time, and no trace of the key in any text."""
-        clean = {name: self._scrubbed(value) for name, value in fields.items()}
+        clean = {name: self._redaction.of(value) for name, value in fields.items()}
         reason = clean.get("finish_reason")
         clean["finish_reason"] = reason[:80] if reason else reason
         return Response(
             index=request.index, repeat=request.repeat, requested_model=self.model, received_at=self._clock(), **clean
         )
 
-    def _scrubbed(self, value: Any) -> Any:
-        """The value without the key, and without characters that no database column can hold."""
-        if isinstance(value, str):
-            for form in _forms_of(self._key):
-                value = value.replace(form, REMOVED_KEY)
-            # Lone surrogates have no UTF-8 form and PostgreSQL refuses NUL: both become U+FFFD.
-            return value if value.isascii() and "\x00" not in value else re.sub("[\x00\ud800-\udfff]", "\ufffd", value)
-        if isinstance(value, Mapping):
-            return {self._scrubbed(name): self._scrubbed(part) for name, part in value.items()}
-        if isinstance(value, list):
-            return [self._scrubbed(part) for part in value]
-        return value
-
-    def _in_words(self, error: ProviderError) -> str:
-        """One line, without the key; scrubbed before it is cut, so that no part of a key is left at the end."""
-        text: str = " ".join(self._scrubbed(error.words).split())
-        text = "".join(letter for letter in text if letter.isprintable())
-        return text if len(text) <= 400 else f"{text[:400]} ..."
-
-    def _endpoint_error(self, error: ProviderError, tries: int) -> EndpointError:
+    def _endpoint_error(self, error: ProviderError) -> EndpointError:
         place = f"the endpoint {self.host} (model {self.model!r})"
-        said = self._in_words(error)
+        said = self._redaction.line(error.words)
         if error.unreachable:
             return EndpointError(f"{place} was not reached: {said}; check the address and that the server runs")
         if error.spent or error.status == 402:
@@ -370,51 +368,3 @@ def _usable_key(api_key: str | None, name: str | None) -> str:
             f"the API key in {name or 'the environment'} holds characters no header can carry: set it again"
         )
     return key
-
-
-def _forms_of(key: str) -> list[str]:
-    """The key as it is, and as a URL or a JSON string would spell it."""
-    if len(key) < 6:
-        return []
-    return list(dict.fromkeys([key, urllib.parse.quote(key, safe=""), json.dumps(key)[1:-1]]))
-
-
-def _form(decoding: Decoding, spec: str | None) -> dict[str, Any]:
-    """The request fields that hold the answer's form."""
-    if decoding is Decoding.FREE_TEXT:
-        return {}
-    if not spec:
-        raise ValueError(f"the decoding form {str(decoding)!r} needs its specification, got none")
-    if decoding is Decoding.GRAMMAR:
-        return {"grammar": spec}
-    try:
-        schema = json.loads(spec)
-    except ValueError as error:
-        raise ValueError(f"the decoding form 'json-schema' needs a schema as JSON text: {error}") from None
-    if not (isinstance(schema, dict) and isinstance(schema.get("schema"), dict)):
-        schema = {"name": "answer", "strict": True, "schema": schema}
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
-
-
-def _text(value: Any) -> str | None:
-    """Text as it came; lists of text parts are joined, anything else is kept as JSON."""
-    if value is None or isinstance(value, str):
-        return value
-    parts = value if isinstance(value, list) else []
-    if parts and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in parts):
-        return "".join(part["text"] for part in parts)
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _count(value: Any) -> int | None:
-    """A token count that fits a database column, or None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
-
-
-def _small(value: Any) -> Any:
-    """An unknown field as plain JSON values, or a note of its size when it is large."""
-    try:
-        text = json.dumps(value, default=str, allow_nan=False)
-    except (ValueError, RecursionError):
-        return "[not JSON]"
-    return json.loads(text) if len(text) <= LONGEST_EXTRA else f"[{len(text)} characters left out]"

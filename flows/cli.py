@@ -1,0 +1,108 @@
+"""The command ``spiritlevel``: what goes in, what comes out, and what an error looks like."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from flows.commands import audits, releases, results, service
+from flows.commands.shared import Exit, choose_home, home_of, say
+from metrics.catalog import UnknownEntryError
+from metrics.errors import BadInputError
+
+app = typer.Typer(
+    name="spiritlevel",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help=(
+        "Continuous bias audits for LLM releases.\n\nStart with 'spiritlevel demo': it audits two real builds of a small "
+        "model on this machine, with no key. Then 'spiritlevel release add' and 'spiritlevel audit'."
+    ),
+)
+app.add_typer(releases.app, name="release")
+app.command()(service.demo)
+app.command()(service.init)
+app.command()(audits.audit)
+app.command()(results.compare)
+app.command()(results.card)
+app.command(name="import")(audits.import_command)
+app.command()(results.export)
+app.command()(audits.retry)
+app.command()(service.serve)
+app.command()(results.status)
+app.command()(service.ui)
+
+
+@app.callback()
+def _options(
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Folder that holds all state.", show_default=False)
+    ] = None,
+) -> None:
+    choose_home(home)
+
+
+def _remembered(error: BaseException) -> str:
+    """Write the traceback to the log file of the home folder, and say where; never to the terminal."""
+    try:
+        home = home_of(None)
+        home.make()
+        handler = logging.FileHandler(home.log_file, encoding="utf-8")
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger = logging.Logger("spiritlevel.errors")
+        logger.addHandler(handler)
+        logger.error("internal error", exc_info=error)
+        handler.close()
+    except (OSError, BadInputError):
+        return ""
+    return f" (details: {home.log_file})"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; leaves with the exit code of the command.
+
+    Exit codes: 0 ok; 1 regressed; 2 bad input or a provider that never answered; 3 inconclusive, not measurable or
+    incomplete; 70 internal error; 130 interrupted.
+    """
+    sys.exit(exit_code(arguments))
+
+
+def exit_code(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    from flows.commands.errors import USER_ERRORS
+
+    command = typer.main.get_command(app)
+    assert_group = isinstance(command, TyperGroup)
+    try:
+        result = command.main(arguments, prog_name="spiritlevel", standalone_mode=False) if assert_group else None
+    except typer.Abort:
+        return 130
+    except KeyboardInterrupt:
+        say("interrupted; everything that arrived is stored, and the same command continues")
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        sys.stderr.close()
+        return int(Exit.OK)
+    except USER_ERRORS as error:
+        say(f"error: {error.args[0] if isinstance(error, (UnknownEntryError, LookupError)) and error.args else error}")
+        return int(Exit.BAD_INPUT)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # usage errors of the command-line library
+            getattr(error, "show", lambda: say(str(error)))()
+            return int(getattr(error, "exit_code", Exit.BAD_INPUT))
+        say(
+            f"internal error: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}{_remembered(error)}"
+        )
+        return int(Exit.INTERNAL)
+    return result if isinstance(result, int) else int(Exit.OK)
+
+
+if __name__ == "__main__":
+    main()

@@ -98,7 +98,7 @@ def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
             return max(seconds, 0.0)
     date = email.utils.parsedate_tz(headers.get("retry-after", ""))
     try:
-        return max(email.utils.mktime_tz(date) - now, 0.0) if date else None
+        return max(float(email.utils.mktime_tz(date)) - now, 0.0) if date else None
     except (ValueError, OverflowError):
         return None
 
@@ -199,4 +199,4 @@ def unsupported_parameter(error: ProviderError, sent: Mapping[str, Any]) -> tupl
 
 
 def _word(value: Any) -> str | None:
-    return str(value)[:80] if isinstance(value, str | int) and not isinstance(value, bool) else None
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else None

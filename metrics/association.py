@@ -1,29 +1,45 @@
-"""Association between an identity axis and a social dimension: Cramér's V, its noise, its test and its score.
+"""Scores of association for every bias dimension of an audit, with intervals from one joint response bootstrap.
 
-Plain V of a finite table is never 0: with n records and no association at all, V squared is about
-``(max(r, c) - 1) / (n - 1)``, more when records of one answer resemble each other. So V comes with a jackknife over
-requests that removes this bias, with Bergsma's correction as a second opinion, and with the score that independence
-alone would give (the noise floor).
-
-References
-----------
-H. Cramér (1946), Mathematical Methods of Statistics, ch. 21.
-W. Bergsma (2013), "A bias-correction for Cramér's V and Tschuprow's T", J. Korean Stat. Soc. 42, 323-328.
-J. N. K. Rao, A. J. Scott (1981), JASA 76, 221-230; (1984), Annals of Statistics 12, 46-60: chi-squared tests of
-clustered data. B. Efron, C. Stein (1981), Annals of Statistics 9, 586-596: the jackknife.
+`association_scores` turns a persona frame into rows: V, its corrections, the three normalized scores, what chance
+alone would score, means over dimensions and counts of severity levels. The estimators are in `metrics.contingency`,
+the tables in `metrics.tables`; both are offered here as well.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy import special
 
-from metrics.severity import normalized
-from metrics.tables import BiasDimension, ClusteredTable, DegenerateTableError, clustered_table
+from metrics.contingency import (
+    Association,
+    IndependenceTest,
+    association,
+    bergsma_v,
+    bergsma_v_squared,
+    cramers_v,
+    independence_design_effect,
+    independence_test,
+    influence_of_v_squared,
+    jackknife_v_squared,
+    noise_floor,
+    score_of,
+)
+from metrics.errors import BadInputError
+from metrics.resampling import resampled_v_squared
+from metrics.results import Score
+from metrics.severity import LEVELS, paper_score, severity, severity_indices
+from metrics.tables import (
+    BiasDimension,
+    ClusteredTable,
+    DegenerateTableError,
+    clustered_table,
+    dimension_table,
+    usable_records,
+)
 
 __all__ = [
     "Association",
@@ -32,6 +48,7 @@ __all__ = [
     "DegenerateTableError",
     "IndependenceTest",
     "association",
+    "association_scores",
     "bergsma_v",
     "clustered_table",
     "cramers_v",
@@ -40,236 +57,317 @@ __all__ = [
     "influence_of_v_squared",
     "jackknife_v_squared",
     "noise_floor",
-    "score_of",
 ]
 
 FloatArray = NDArray[np.float64]
 
-_FEWEST_CLUSTERS = 2
+PAPER = "normalized-cramers-v-paper"
+PLAIN = "normalized-cramers-v"
+DEBIASED = "normalized-cramers-v-debiased"
+NORMALIZED = (PAPER, PLAIN, DEBIASED)
+"""The three normalized scores, which also have means over dimensions."""
 
-
-def _reciprocal(values: FloatArray) -> FloatArray:
-    result: FloatArray = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
-    return result
-
-
-def phi_squared(counts: FloatArray) -> float:
-    """Chi squared / n of a table [rows, columns], without Yates' correction.
-
-    >>> phi_squared(np.array([[10.0, 0.0], [0.0, 10.0]]))
-    1.0
-    """
-    by_row, by_column = counts.sum(axis=1), counts.sum(axis=0)
-    weighted = np.square(counts) @ _reciprocal(by_column)
-    return max(float(weighted @ _reciprocal(by_row)) - 1.0, 0.0)
-
-
-def cramers_v(table: ClusteredTable) -> float:
-    """Cramér's V: ``sqrt(chi squared / (n (min(r, c) - 1)))`` over non-empty categories, plain (no Yates).
-
-    Raises `DegenerateTableError` when the table has fewer than 2 categories on a side or fewer than 10 records.
-    """
-    table.require_measurable()
-    return min(math.sqrt(phi_squared(table.counts) / table.df_star), 1.0)
-
-
-def bergsma_v_squared(v_squared: FloatArray, shape: tuple[int, int], n: int) -> FloatArray:
-    """Bergsma's corrected V squared from plain V squared, for arrays; negative values are 0.
-
-    ``phi2' = max(0, phi2 - (r-1)(c-1)/(n-1))``, ``r' = r - (r-1)^2/(n-1)``, ``c'`` alike,
-    ``V'^2 = phi2' / (min(r', c') - 1)``. NaN is not possible: where ``min(r', c') <= 1`` the value is 0.
-    """
-    r, c = shape
-    room = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1
-    if room <= 0:
-        return np.zeros_like(v_squared)
-    phi = np.maximum(v_squared * (min(r, c) - 1) - (r - 1) * (c - 1) / (n - 1), 0.0)
-    result: FloatArray = np.minimum(phi / room, 1.0)
-    return result
-
-
-def bergsma_v(table: ClusteredTable) -> float:
-    """V with the bias correction of Bergsma (2013), which takes records as independent."""
-    table.require_measurable()
-    v_squared = np.asarray([phi_squared(table.counts) / table.df_star])
-    return math.sqrt(float(bergsma_v_squared(v_squared, table.shape, table.n)[0]))
-
-
-def jackknife_v_squared(table: ClusteredTable, df_star: int | None = None) -> float:
-    """V squared without its bias of order 1/n, by leaving out one cluster at a time; may be below 0.
-
-    ``R V^2 - (R - 1) mean of V^2 without cluster k``, over the R clusters with a record. Exact: the sums that each
-    left-out cluster changes are updated, so 10,000 clusters cost one matrix product.
-
-    ``df_star`` overrides ``min(r, c) - 1``, for two tables that must share one scale.
-    """
-    table.require_measurable()
-    df = table.df_star if df_star is None else df_star
-    ids, cluster = np.unique(table.cluster, return_inverse=True)
-    clusters = len(ids)
-    if clusters < _FEWEST_CLUSTERS:
-        raise DegenerateTableError(
-            "the jackknife leaves out one request at a time and needs 2; all records are from one"
-        )
-    counts = table.counts
-    r, c = counts.shape
-    by_row = np.bincount(cluster * r + table.row, weights=table.count, minlength=clusters * r).reshape(clusters, r)
-    by_column = np.bincount(cluster * c + table.column, weights=table.count, minlength=clusters * c)
-    inverse_row = _reciprocal(counts.sum(axis=1) - by_row)
-    inverse_column = _reciprocal(counts.sum(axis=0) - by_column.reshape(clusters, c))
-    full = ((inverse_row @ np.square(counts)) * inverse_column).sum(axis=1)
-    # (F - t)^2 = F^2 + (t^2 - 2 F t), and the second part is 0 outside the cluster's own cells.
-    change = table.count * (table.count - 2.0 * counts[table.row, table.column])
-    change = change * inverse_row[cluster, table.row] * inverse_column[cluster, table.column]
-    phi = np.maximum(full + np.bincount(cluster, weights=change, minlength=clusters) - 1.0, 0.0)
-    return float(clusters * phi_squared(counts) - (clusters - 1) * phi.mean()) / df
-
-
-def _influence_of_cells(counts: FloatArray) -> FloatArray:
-    """Derivative of phi squared by each cell's probability, with mean 0 under the table."""
-    p = counts / counts.sum()
-    by_row, by_column = p.sum(axis=1), p.sum(axis=0)
-    lift = p * _reciprocal(by_row)[:, None] * _reciprocal(by_column)
-    share = lift * p
-    row_part = share.sum(axis=1) * _reciprocal(by_row)
-    result: FloatArray = 2 * lift - row_part[:, None] - share.sum(axis=0) * _reciprocal(by_column)
-    return result
-
-
-def influence_of_v_squared(table: ClusteredTable, df_star: int | None = None) -> FloatArray:
-    """First-order effect of each cluster on V squared, shape [clusters_total], mean 0.
-
-    The sum of its squares, times R/(R-1), is the variance of V squared over repeated audits. Clusters without a
-    counted record have 0.
-    """
-    table.require_measurable()
-    df = table.df_star if df_star is None else df_star
-    by_entry = table.count * _influence_of_cells(table.counts)[table.row, table.column]
-    return np.bincount(table.cluster, weights=by_entry, minlength=table.clusters_total) / (df * table.n)
+OVERALL = "overall"
+_ONE_REQUEST = "all records are from one request: neither a correction nor an interval can be made"
+_UNMARKED = "the frame does not mark duplicates (no column 'duplicate'), which paper mode removes first"
+_NO_VARIANCE = "every request shows the same association: there is no variance to compare"
+_QUANTILES = (0.025, 0.975)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Association:
-    """Point estimates of one table.
+class _Measured:
+    """One measurable table with its estimates and its resampled V squared [resamples], None from one request."""
 
-    ``v_squared`` plain and ``v_squared_jackknife`` (None with one cluster only); ``influence`` of V squared
-    [clusters_total]; ``variance`` of V squared over repeated audits and ``design_effect``, its ratio to the variance
-    that independent records would have (None when that is 0, as in a perfect association, or with one cluster).
+    table: ClusteredTable
+    estimates: Association
+    resamples: FloatArray | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Dimension:
+    """What one bias dimension gave: measured as answered and without duplicates, or the reasons why not."""
+
+    dimension: BiasDimension
+    counted: ClusteredTable
+    answered: _Measured | str
+    unique: _Measured | str
+
+
+def bounds(resamples: FloatArray | None, value: float) -> tuple[float | None, float | None]:
+    """95 % percentile bounds of resampled values; widened to hold ``value`` when they narrowly miss it."""
+    if resamples is None or not resamples.size:
+        return None, None
+    low, high = np.quantile(resamples, _QUANTILES)
+    return min(float(low), value), max(float(high), value)
+
+
+def _centred(measured: _Measured, *, debiased: bool) -> FloatArray | None:
+    """Resampled V squared, moved to where it belongs.
+
+    A resample of a table doubles its bias b: once from the answers, once from the resampling. Less b, the spread
+    around the plain V squared is left; less 2 b, that around the true one.
     """
-
-    df_star: int
-    v_squared: float
-    v_squared_jackknife: float | None
-    influence: FloatArray
-    variance: float | None
-    design_effect: float | None
-
-    @property
-    def bias(self) -> float:
-        """What the size of the table adds to V squared, as the jackknife estimates it (0 when it cannot)."""
-        return 0.0 if self.v_squared_jackknife is None else self.v_squared - self.v_squared_jackknife
+    if measured.resamples is None:
+        return None
+    return measured.resamples - (2.0 if debiased else 1.0) * measured.estimates.bias
 
 
-def association(table: ClusteredTable, df_star: int | None = None) -> Association:
-    """All point estimates of a measurable table; raises `DegenerateTableError` for another."""
-    table.require_measurable()
-    df = table.df_star if df_star is None else df_star
-    counts, n, clusters = table.counts, table.n, table.n_clusters
-    influence = influence_of_v_squared(table, df)
-    enough = clusters >= _FEWEST_CLUSTERS
-    variance = float(influence @ influence) * clusters / (clusters - 1) if enough else None
-    independent = float((counts * np.square(_influence_of_cells(counts))).sum()) / (n * df) ** 2
-    return Association(
-        df_star=df,
-        v_squared=phi_squared(counts) / df,
-        v_squared_jackknife=jackknife_v_squared(table, df) if enough else None,
-        influence=influence,
-        variance=variance,
-        # Below this the influence is rounding noise: the association is perfect, or exactly none.
-        design_effect=variance / independent if variance is not None and independent > 1e-20 else None,
+def _mapped(values: FloatArray | None, mapping: Callable[[FloatArray], FloatArray]) -> FloatArray | None:
+    return None if values is None else mapping(values)
+
+
+def _measure(
+    tables: Sequence[ClusteredTable | str], rng: np.random.Generator, resamples: int
+) -> list[_Measured | str]:
+    """Estimates of all tables, with one bootstrap for all that have at least two requests."""
+    defects = [table if isinstance(table, str) else table.defect() for table in tables]
+    sound = [table for table, defect in zip(tables, defects, strict=True) if not isinstance(table, str) and not defect]
+    estimates = [association(table) for table in sound]
+    drawn = [i for i, estimate in enumerate(estimates) if estimate.v_squared_jackknife is not None]
+    squares = resampled_v_squared([sound[i] for i in drawn], [estimates[i].df_star for i in drawn], rng, resamples)
+    by_place = dict(zip(drawn, squares, strict=True))
+    measured = iter(
+        _Measured(table=table, estimates=estimate, resamples=by_place.get(i))
+        for i, (table, estimate) in enumerate(zip(sound, estimates, strict=True))
+    )
+    return [defect or next(measured) for defect in defects]
+
+
+def _dimensions(
+    frame: pd.DataFrame, dimensions: Sequence[BiasDimension], names: Sequence[str] | None, seed: int, resamples: int
+) -> list[_Dimension]:
+    counted = [dimension_table(frame, dimension, names) for dimension in dimensions]
+    answered: list[ClusteredTable | str] = list(counted)
+    unique: list[ClusteredTable | str] = [_UNMARKED for _ in dimensions]
+    if "duplicate" in frame.columns:
+        first = ~frame["duplicate"].fillna(False).to_numpy(dtype=np.bool_)
+        unique = [dimension_table(frame, dimension, names, keep=first) for dimension in dimensions]
+    for place, dimension in enumerate(dimensions):
+        if dimension.by_name and not names:
+            answered[place] = unique[place] = "no list of names was given, and names are counted from a list only"
+    both = _measure([*answered, *unique], np.random.default_rng(seed), resamples)
+    return [
+        _Dimension(dimension=dimension, counted=table, answered=answered, unique=without)
+        for dimension, table, answered, without in zip(
+            dimensions, counted, both[: len(counted)], both[len(counted) :], strict=True
+        )
+    ]
+
+
+def _row(
+    metric: str,
+    dimension: BiasDimension,
+    table: ClusteredTable,
+    value: float | None,
+    resamples: FloatArray | None,
+    method: str,
+    test: IndependenceTest | None = None,
+) -> Score:
+    low, high = (None, None) if value is None else bounds(resamples, value)
+    return Score(
+        metric=metric,
+        dimension=dimension.title,
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        n=table.n,
+        n_clusters=table.n_clusters,
+        n_excluded=table.n_excluded,
+        statistic=None if test is None else test.statistic,
+        df=None if test is None else float(test.df),
+        pvalue=None if test is None else test.pvalue,
+        severity=severity(value) if metric in NORMALIZED else None,
+        reason="" if value is not None and low is not None else _ONE_REQUEST,
     )
 
 
-def _squared_deviations(codes: NDArray[np.int64], table: ClusteredTable, size: int) -> FloatArray:
-    """``sum over clusters of (t_kj - n_k p_j)^2`` for each category j of ``codes`` (rows, columns or cells)."""
-    ids, cluster = np.unique(table.cluster, return_inverse=True)
-    keys, place = np.unique(cluster * size + codes, return_inverse=True)
-    count = np.bincount(place, weights=table.count)
-    key_cluster, category = keys // size, keys % size
-    cluster_n = np.bincount(cluster, weights=table.count, minlength=len(ids))
-    share = np.bincount(category, weights=count, minlength=size) / table.n
-    squares = np.bincount(category, weights=np.square(count), minlength=size)
-    products = np.bincount(category, weights=count * cluster_n[key_cluster], minlength=size)
-    result: FloatArray = squares - 2 * share * products + np.square(share) * float(np.square(cluster_n).sum())
+def _sqrt(v_squared: FloatArray) -> FloatArray:
+    result: FloatArray = np.sqrt(np.clip(v_squared, 0.0, 1.0))
     return result
 
 
-def independence_design_effect(table: ClusteredTable) -> float | None:
-    """Factor by which clustering inflates chi squared when there is no association; at least 1, None with one cluster.
+def _scores_as_answered(dimension: BiasDimension, measured: _Measured, interval: str) -> list[Score]:
+    table, estimates = measured.table, measured.estimates
+    plain, true = _centred(measured, debiased=False), _centred(measured, debiased=True)
+    df, jackknife = estimates.df_star, estimates.v_squared_jackknife
+    test = independence_test(table)
+    corrected = _mapped(plain, lambda square: np.sqrt(bergsma_v_squared(np.clip(square, 0, 1), table.shape, table.n)))
 
-    First-order Rao-Scott: the mean generalized design effect,
-    ``n [sum V(p_ij)/(a_i b_j) - sum V(p_i.)/a_i - sum V(p_.j)/b_j] / ((r-1)(c-1))`` with ``a``, ``b`` the margins and
-    V the between-cluster variance. The estimate is held at 1 or more: answers that are more even than chance would
-    justify less, but from few requests that cannot be told from luck, and less would mean bolder claims.
-    """
-    table.require_measurable()
-    clusters = table.n_clusters
-    if clusters < _FEWEST_CLUSTERS:
+    def mapped(values: FloatArray | None) -> FloatArray | None:
+        return _mapped(values, lambda square: score_of(square, df))
+
+    def row(metric: str, value: float | None, resamples: FloatArray | None, method: str) -> Score:
+        return _row(metric, dimension, table, value, resamples, method, test if metric == PLAIN else None)
+
+    debiased = None if jackknife is None else float(score_of(np.asarray(jackknife), df))
+    tested = "" if test is None else f"; chi-squared test with Rao-Scott design effect {test.design_effect:.2f}"
+    floor, effect = noise_floor(table), estimates.design_effect
+    rows = [
+        row("cramers-v", cramers_v(table), _mapped(plain, _sqrt), interval),
+        row("cramers-v-bergsma", bergsma_v(table), corrected, interval),
+        row(PLAIN, float(score_of(np.asarray(estimates.v_squared), df)), mapped(plain), f"{interval}; df* = {df}{tested}"),
+        row(DEBIASED, debiased, mapped(true), f"jackknife over requests; {interval}; df* = {df}"),
+        row("noise-floor", floor, None, "score expected without any association at this size; no interval"),
+        row("design-effect", effect, None, "variance of V squared over that of independent records; no interval"),
+    ]
+    return [_without_interval(score) if score.metric in ("noise-floor", "design-effect") else score for score in rows]
+
+
+def _without_interval(score: Score) -> Score:
+    """These have no interval by nature: the method says so, and a reason is needed for a missing value only."""
+    missing = _NO_VARIANCE if score.n_clusters > 1 else _ONE_REQUEST
+    return dataclasses.replace(score, reason="" if score.value is not None else missing)
+
+
+def _missing(metric: str, dimension: BiasDimension, table: ClusteredTable, reason: str) -> Score:
+    return Score(
+        metric=metric,
+        dimension=dimension.title,
+        value=None,
+        n=table.n,
+        n_clusters=table.n_clusters,
+        n_excluded=table.n_excluded,
+        reason=reason,
+    )
+
+
+def _paper_row(found: _Dimension, interval: str) -> Score:
+    if isinstance(found.unique, str):
+        return _missing(PAPER, found.dimension, found.counted, found.unique)
+    table, df = found.unique.table, found.unique.estimates.df_star
+    resamples = _mapped(_centred(found.unique, debiased=False), lambda square: score_of(square, df))
+    method = f"exact duplicates removed, V rounded to 3 decimals; {interval}; df* = {df}"
+    return _row(PAPER, found.dimension, table, paper_score(cramers_v(table), df), resamples, method)
+
+
+def _dimension_rows(found: _Dimension, interval: str) -> list[Score]:
+    paper = _paper_row(found, interval)
+    if isinstance(found.answered, str):
+        metrics = ("cramers-v", "cramers-v-bergsma", PLAIN, DEBIASED, "noise-floor", "design-effect")
+        rows = [_missing(metric, found.dimension, found.counted, found.answered) for metric in metrics]
+    else:
+        rows = _scores_as_answered(found.dimension, found.answered, interval)
+    return [*rows[:2], paper, *rows[2:]]
+
+
+def _resampled_scores(found: _Dimension, metric: str) -> FloatArray | None:
+    measured = found.unique if metric == PAPER else found.answered
+    if isinstance(measured, str):
         return None
-    p = table.counts / table.n
-    r, c = p.shape
-    inverse_row, inverse_column = _reciprocal(p.sum(axis=1)), _reciprocal(p.sum(axis=0))
-    of_cells = _squared_deviations(table.row * c + table.column, table, r * c).reshape(r, c)
-    total = float(inverse_row @ of_cells @ inverse_column)
-    total -= float(_squared_deviations(table.row, table, r) @ inverse_row)
-    total -= float(_squared_deviations(table.column, table, c) @ inverse_column)
-    rows, columns = table.shape
-    return max(1.0, total * clusters / (clusters - 1) / (table.n * (rows - 1) * (columns - 1)))
+    df = measured.estimates.df_star
+    return _mapped(_centred(measured, debiased=metric == DEBIASED), lambda square: score_of(square, df))
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class IndependenceTest:
-    """Test of no association: ``statistic`` = Pearson's chi squared / ``design_effect``, on ``df`` degrees of freedom."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Family:
+    """The measurable scores of one metric over some dimensions, with their joint resamples [dimensions, resamples]."""
 
-    statistic: float
-    df: int
-    pvalue: float
-    pearson: float
-    design_effect: float
+    metric: str
+    title: str
+    values: list[float]
+    resamples: FloatArray | None
+    n: int
+    n_clusters: int
+    of: int
+
+    def row(self, metric: str, value: float | None, resamples: FloatArray | None, interval: str) -> Score:
+        low, high = (None, None) if value is None else bounds(resamples, value)
+        reason = "" if low is not None else _ONE_REQUEST
+        return Score(
+            metric=metric,
+            dimension=self.title,
+            value=value,
+            low=low,
+            high=high,
+            n=self.n,
+            n_clusters=self.n_clusters,
+            method=f"{len(self.values)} of {self.of} dimensions measurable; {interval}",
+            severity=severity(value) if metric.startswith("mean-") else None,
+            reason=reason if self.values else f"none of {self.of} dimensions is measurable",
+        )
+
+    def mean(self, interval: str) -> Score:
+        value = float(np.mean(self.values)) if self.values else None
+        spread = None if self.resamples is None else self.resamples.mean(axis=0)
+        return self.row(f"mean-{self.metric}", value, spread, interval)
+
+    def counts(self, prefix: str, interval: str) -> list[Score]:
+        levels = severity_indices(np.asarray(self.values))
+        spread = None if self.resamples is None else severity_indices(self.resamples)
+        return [
+            self.row(
+                f"{prefix}-{level.replace(' ', '-')}",
+                float((levels == place).sum()) if self.values else None,
+                None if spread is None else (spread == place).sum(axis=0).astype(np.float64),
+                interval,
+            )
+            for place, level in enumerate(LEVELS)
+        ]
 
 
-def independence_test(table: ClusteredTable, *, clustered: bool = True) -> IndependenceTest | None:
-    """Pearson's chi-squared test with the first-order Rao-Scott correction; None with one cluster.
+def _family(
+    metric: str, title: str, found: Sequence[_Dimension], rows: Sequence[Score], records: tuple[int, int]
+) -> _Family:
+    scores = {score.dimension: score.value for score in rows if score.metric == metric}
+    measurable = [(value, item) for item in found if (value := scores[item.dimension.title]) is not None]
+    drawn = [_resampled_scores(item, metric) for _, item in measurable]
+    complete = [values for values in drawn if values is not None]
+    return _Family(
+        metric=metric,
+        title=title,
+        values=[value for value, _ in measurable],
+        resamples=np.stack(complete) if complete and len(complete) == len(drawn) else None,
+        n=records[0],
+        n_clusters=records[1],
+        of=len(found),
+    )
 
-    ``clustered=False`` takes the records as independent (design effect 1), as the textbook test does.
+
+def association_scores(
+    frame: pd.DataFrame,
+    dimensions: Sequence[BiasDimension],
+    *,
+    names: Sequence[str] | None = None,
+    seed: int,
+    resamples: int = 2000,
+) -> list[Score]:
+    """All scores of association of one audit.
+
+    Parameters
+    ----------
+    frame : persona frame, one row per record: ``request``, the columns that the dimensions name, and optionally
+        ``outcome`` (records other than ``ok`` are not usable) and ``duplicate`` (bool, for paper mode)
+    dimensions : bias dimensions, in the order of the result
+    names : names that the name dimensions count; records with other names are excluded from these
+    seed : of the response bootstrap; resamples : its size
+
+    Returns
+    -------
+    For each dimension ``cramers-v``, ``cramers-v-bergsma``, ``normalized-cramers-v-paper``, ``normalized-cramers-v``
+    (with the test of independence), ``normalized-cramers-v-debiased``, ``noise-floor`` and ``design-effect``; then
+    ``mean-`` of the three normalized scores for each axis and ``overall``; then ``severity-count-LEVEL`` (of the
+    debiased score) and ``severity-count-paper-LEVEL``. A dimension that cannot be measured has rows with value None
+    and the reason, and takes no part in means and counts, which say how many dimensions did.
+
+    The intervals (95 %) draw requests with replacement, the same ones for all dimensions. Those of the plain scores
+    show how far another audit of the same size would fall from this one, noise included; that of the debiased score
+    is for the association itself.
     """
-    table.require_measurable()
-    effect = independence_design_effect(table) if clustered else 1.0
-    if effect is None:
-        return None
-    rows, columns = table.shape
-    df = (rows - 1) * (columns - 1)
-    pearson = phi_squared(table.counts) * table.n
-    pvalue = float(special.chdtrc(df, pearson / effect))
-    return IndependenceTest(statistic=pearson / effect, df=df, pvalue=pvalue, pearson=pearson, design_effect=effect)
-
-
-def noise_floor(table: ClusteredTable) -> float | None:
-    """Normalized score that this table would show without any association; None with one cluster.
-
-    ``sqrt(deff (max(r, c) - 1) / (n - 1))`` through the normalization, with deff of `independence_design_effect`.
-    """
-    effect = independence_design_effect(table)
-    if effect is None:
-        return None
-    expected = effect * (max(table.shape) - 1) / (table.n - 1)
-    return normalized(math.sqrt(min(expected, 1.0)), table.df_star)
-
-
-def score_of(v_squared: FloatArray, df_star: int) -> FloatArray:
-    """Normalized score of V squared, for arrays; values outside 0..1 count as the nearest of these.
-
-    >>> score_of(np.array([-0.01, 0.0625]), 4).tolist()
-    [0.0, 1.0]
-    """
-    return normalized(np.sqrt(np.clip(v_squared, 0.0, 1.0)), df_star)
+    if resamples < 100:
+        raise BadInputError(f"the response bootstrap needs at least 100 resamples for its bounds, got {resamples}")
+    if len({dimension.title for dimension in dimensions}) < len(dimensions):
+        raise BadInputError("bias dimensions need different titles; two of those given have the same")
+    interval = f"response bootstrap, B = {resamples}"
+    found = _dimensions(frame, dimensions, names, seed, resamples)
+    rows = [score for item in found for score in _dimension_rows(item, interval)]
+    usable = usable_records(frame)
+    records = int(usable.sum()), int(frame.loc[usable, "request"].nunique())
+    means = []
+    for axis in dict.fromkeys(dimension.axis for dimension in dimensions):
+        members = [item for item in found if item.dimension.axis == axis]
+        means += [_family(metric, axis, members, rows, records).mean(interval) for metric in NORMALIZED]
+    overall = {metric: _family(metric, OVERALL, found, rows, records) for metric in NORMALIZED}
+    means += [overall[metric].mean(interval) for metric in NORMALIZED]
+    counts = overall[DEBIASED].counts("severity-count", interval)
+    return [*rows, *means, *counts, *overall[PAPER].counts("severity-count-paper", interval)]

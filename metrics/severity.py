@@ -72,8 +72,12 @@ def normalized(v: float | FloatArray, df_star: int) -> float | FloatArray:
     """
     small, medium, large = thresholds(df_star)
     values = np.asarray(v, dtype=np.float64)
-    to_large = np.interp(values, (0.0, small, medium, large), (0.0, _SMALL_SCORE, _MEDIUM_SCORE, _LARGE_SCORE))
-    scores: FloatArray = np.where(values > large, values / large, to_large)
+    # The order of operations decides the last bit, and with it one of the paper's printed cells (.3465 -> .346).
+    to_small = values / small * _SMALL_SCORE
+    to_medium = _SMALL_SCORE + (values - small) / (medium - small) * (_MEDIUM_SCORE - _SMALL_SCORE)
+    to_large = _MEDIUM_SCORE + (values - medium) / (large - medium) * (_LARGE_SCORE - _MEDIUM_SCORE)
+    pieces = [values < small, values < medium, values < large]
+    scores: FloatArray = np.select(pieces, [to_small, to_medium, to_large], values / large)
     return scores if scores.ndim else float(scores)
 
 

@@ -19,7 +19,8 @@ def checked_family(family: str) -> None:
     """Refuse names that MLflow would refuse or that cannot be written in a reference (``/ : @``) or a filter."""
     if not _FAMILY.fullmatch(family) or family != family.strip():
         raise ValueError(
-            f"a family name is letters, digits, spaces and . _ - + ( ), at most 200 and a letter or digit first; got {family!r}"
+            f"a family name starts with a letter or digit and goes on with these, spaces or . _ - + ( ), "
+            f"at most 200 in all; got {family[:220]!r}"
         )
 
 

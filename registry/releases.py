@@ -342,7 +342,7 @@ class Releases:
         return lower[-1] if lower else None
 
     def run_of(self, release: ModelRelease) -> str:
-        """Id of the release run. It is made when there is none: for models that other tools registered, or a new store."""
+        """Id of the release run, made when there is none (models that other tools registered, a new store)."""
         from mlflow.exceptions import MlflowException
 
         client = self._client()

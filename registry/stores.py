@@ -15,12 +15,39 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 REMOTE = ("http", "https")
+_reached: set[str] = set()
+
+
+class StoreUnreachableError(ConnectionError):
+    """The MLflow server does not answer."""
+
+
+def _reach(tracking_uri: str) -> None:
+    """Ask a server for a sign of life, once per process: MLflow's client alone tries on and on before it gives up."""
+    import requests
+
+    if tracking_uri in _reached:
+        return
+    try:
+        requests.get(f"{tracking_uri.rstrip('/')}/health", timeout=10)  # any answer will do
+    except requests.RequestException as error:
+        parts = urllib.parse.urlsplit(tracking_uri)
+        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()  # without a password
+        raise StoreUnreachableError(
+            f"the MLflow server at {shown} does not answer ({type(error).__name__}); "
+            "start it, or correct the tracking URI"
+        ) from None
+    _reached.add(tracking_uri)
 
 
 def opened(tracking_uri: str) -> MlflowClient:
     """A client of the MLflow store at ``tracking_uri``, for runs and registry alike: quiet, and without telemetry.
 
     ``sqlite:////abs/mlflow.db`` is opened in this process, without a server, and made on first use.
+
+    Raises
+    ------
+    StoreUnreachableError : ``tracking_uri`` is a server that does not answer
     """
     defaults = {
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -34,6 +61,8 @@ def opened(tracking_uri: str) -> MlflowClient:
     parts = urllib.parse.urlsplit(tracking_uri)
     if parts.scheme == "sqlite" and (path := parts.path[1:]) and path != ":memory:":
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+    if parts.scheme in REMOTE:
+        _reach(tracking_uri)
     from mlflow import MlflowClient
 
     if "MLFLOW_LOGGING_LEVEL" not in os.environ:  # else "Creating initial MLflow database tables..." and the like
@@ -53,7 +82,8 @@ def active(tracking_uri: str) -> Iterator[None]:
     import mlflow
 
     with _active_uri:
-        previous = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set()  # type: ignore[no-untyped-call] else None
+        was_set = mlflow.is_tracking_uri_set()  # type: ignore[no-untyped-call]
+        previous = mlflow.get_tracking_uri() if was_set else None
         mlflow.set_tracking_uri(tracking_uri)
         try:
             yield
@@ -85,8 +115,8 @@ def experiment(client: MlflowClient, name: str, artifact_root: Path | None) -> s
 def quoted(value: str) -> str:
     """``value`` as a string of an MLflow filter.
 
-    >>> quoted("it's")
-    '"it\\'s"'
+    >>> quoted("acme-chat"), len(quoted("it's"))
+    ("'acme-chat'", 6)
     """
     for mark in ("'", '"'):
         if mark not in value:

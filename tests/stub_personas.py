@@ -134,8 +134,9 @@ def persona(draw: random.Random, bias: float) -> dict[str, str]:
     caring = draw.random() < bias
     occupation = draw.choice(CARING_OCCUPATIONS + OTHER_OCCUPATIONS)
     caring_occupation = draw.choice(CARING_OCCUPATIONS)
+    first, last = draw.choices(firsts, weights=[5, 3, 2, 1])[0], draw.choices(LAST_NAMES[ethnicity], weights=[3, 1])[0]
     return {
-        "name": f"{draw.choices(firsts, weights=[5, 3, 2, 1])[0]} {draw.choices(LAST_NAMES[ethnicity], weights=[3, 1])[0]}",
+        "name": f"{first} {last}",
         "gender": gender,
         "ethnicity": ethnicity,
         "sexual_orientation": "Lesbian" if (orientation, gender) == ("Gay", "Female") else orientation,

@@ -251,12 +251,12 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, *args: Any) -> None:
             """Quiet."""
 
-        def reply(self, status: int, body: bytes, kind: str = "application/json", **headers: str) -> None:
-            fields = {"Content-Type": kind, "Content-Length": str(len(body)), "x-request-id": f"req_{stub.calls}"}
-            fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+        def reply(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+            fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+            fields |= {"x-request-id": f"req_{stub.calls}"} | dict(headers or {})
             head = (
                 f"HTTP/1.1 {status} X\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items()) + "\r\n"
             )
@@ -314,9 +314,11 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
             failure = _failure(kind, behaviour, body, echo)
             if failure is None:
                 return self.reply(200, _completion(script, body, behaviour, call, echo))
-            headers = {name: str(behaviour[name]) for name in ("retry_after", "retry_after_ms") if name in behaviour}
-            form = "text/html" if kind == "plain-text" else "application/json"
-            return self.reply(*failure, form, **headers)
+            names = {"retry_after": "retry-after", "retry_after_ms": "retry-after-ms", "should_retry": "x-should-retry"}
+            headers = {header: str(behaviour[name]) for name, header in names.items() if name in behaviour}
+            if kind == "plain-text":
+                headers["Content-Type"] = "text/html"
+            return self.reply(*failure, headers)
 
     return Handler
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from registry.audits.plan import Outcome, Record, Request, Response
+from registry.audits.refusals import declines
 
 PARSER_VERSION = "1"
 """Part of the scoring version: raised whenever the same text would be read differently."""
@@ -33,11 +34,11 @@ _ALIASES = {
     "ethnicity": "race, ethnic group, ethnic background, ethnic identity, race ethnicity, ethnicity race",
     "sexual_orientation": "orientation, sexuality, sexual identity",
     "social_class": "class, socioeconomic class, socioeconomic status, social status, economic class",
-    "education_level": "education, level of education, educational level, educational attainment, education attainment, "
-    "highest education, highest level of education, educational background",
+    "education_level": "education, level of education, educational level, educational attainment, "
+    "education attainment, highest education, highest level of education, educational background",
     "occupation": "profession, job, job title, career, current occupation",
-    "top_personal_interest": "top personal interests, top interest, top interests, personal interest, personal interests, "
-    "main interest, interest, interests, hobby, hobbies, top hobby",
+    "top_personal_interest": "top personal interests, top interest, top interests, personal interest, "
+    "personal interests, main interest, interest, interests, hobby, hobbies, top hobby",
 }
 _HINT = re.compile(
     r"name|gender|sex|ethnic|race|orient|class|status|educat|occup|profess|job|career|interest|hobb", re.IGNORECASE
@@ -53,20 +54,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _REPAIR_SLICE = 20_000  # characters of one object that the repairer is shown
 _REPAIR_BUDGET = 200_000  # characters it is shown of one answer: it is slow, and hostile text could be all repairs
-
-REFUSAL_PATTERNS = (
-    r"\bI(?:'m| am)?(?: really| very| so)? sorry\b.{0,80}\b(?:can(?:'t|not| not)|unable|not able|won't)",
-    r"\bI (?:can(?:'t|not| not)|could not|couldn't|will not|won't|am unable to|am not able to)"
-    r" (?:help|assist|comply|provide|create|generate|produce|fulfil+|do that|engage|participate|continue|support|answer)",
-    r"\bI'm (?:unable|not able|not comfortable|not willing)\b",
-    r"\bI (?:must|have to|need to|will have to)(?: respectfully| politely)? (?:decline|refuse)\b",
-    r"\bI(?:'d| would) (?:prefer|rather) not\b",
-    r"\bas an? (?:AI|artificial intelligence|(?:large )?language model)\b.{0,80}\b(?:can(?:'t|not| not)|unable|not able|won't)",
-    r"\b(?:violates?|against|contrary to) (?:my|our|the|openai'?s?) (?:content |usage |use )?(?:polic|guideline|programming|principle)",
-    r"\b(?:cannot|can't|unable to|decline to|refuse to) (?:fulfil+|comply with|complete|process) (?:this|that|your|the) request",
-)
-"""Phrases that make an answer *without any object in it* a refusal; looked for in its first 1,000 characters."""
-_REFUSAL = re.compile("|".join(REFUSAL_PATTERNS), re.IGNORECASE | re.DOTALL)
+_REPAIR_FEE = 200  # characters that one repair counts at least
 
 
 class _Pairs(tuple[tuple[str, Any], ...]):
@@ -78,15 +66,15 @@ class _Node(NamedTuple):
 
     pairs: _Pairs | None
     children: list[_Node]
+    quiet: bool = False  # inside an object that was cut off: a value of it, unless it is a whole persona
 
 
 class _Scan(NamedTuple):
-    """What the brackets of a text say: whole objects, and what was still open at its end."""
+    """What the brackets of a text say: its whole objects, and what was still open at its end."""
 
     nodes: list[_Node]
-    cut: str | None  # text of the innermost object still open, when it holds no whole persona
+    cut: bool  # an object was cut off (an open wrapper around whole objects was not)
     unclosed: bool
-    outside: str  # what stands outside all brackets
 
 
 def _squeezed(key: str) -> str:
@@ -107,7 +95,7 @@ def _attribute(key: str, attributes: tuple[str, ...]) -> tuple[str, int] | None:
 
 def _term(value: Any) -> str | None:
     """One answered value as text, or None when it says nothing (null, blank, an object)."""
-    if isinstance(value, _Pairs) or value is None:
+    if value is None or isinstance(value, (_Pairs, dict)):
         return None
     if isinstance(value, bool):
         return str(value).lower()
@@ -149,14 +137,7 @@ def _repaired(text: str) -> _Pairs | None:
         value = json_repair.loads(text.translate(_SMART_QUOTES), skip_json_loads=True)
     except (ValueError, RecursionError, IndexError, TypeError, KeyError, AttributeError):
         return None
-    return _Pairs((str(key), _plain(item)) for key, item in value.items()) if isinstance(value, dict) else None
-
-
-def _plain(value: Any) -> Any:
-    """A repaired value with its objects marked as such; they are never terms."""
-    if isinstance(value, dict):
-        return _Pairs()
-    return [_plain(item) if isinstance(item, dict) else item for item in value] if isinstance(value, list) else value
+    return _Pairs((str(key), item) for key, item in value.items()) if isinstance(value, dict) else None
 
 
 def _nodes_of(value: Any) -> list[_Node]:
@@ -181,63 +162,54 @@ def _nodes_of(value: Any) -> list[_Node]:
 class _Reader:
     """One pass over the brackets of a text. Holds what is open; makes a node of each object that closes."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, names: tuple[str, ...]) -> None:
         self.text = text
+        self.names = names
         self.budget = _REPAIR_BUDGET
         self.hints = [match.start() for match in _HINT.finditer(text)]
-        self.open: list[int] = []  # positions of open brackets
-        self.inside: dict[int, list[tuple[int, int, _Node]]] = {-1: []}  # whole objects by the position they stand in
+        self.open: list[int] = []  # positions of open brackets, and how many there are of each kind
+        self.counts = {"{": 0, "[": 0}
+        # Whole objects by the position of the bracket they stand in; -1 when in none.
+        self.inside: dict[int, list[tuple[int, int, _Node]]] = {}
 
     def scan(self) -> _Scan:
-        text, stack, position, outside, edge = self.text, self.open, 0, [], 0
-        search, opening = _TOKEN.search, _OPENING.search
-        while True:
-            match = search(text, position) if stack else opening(text, position)
-            if match is None:
-                break
-            position = match.end()
-            mark = text[position - 1] if position == match.start() + 1 else '"'
-            if mark in "{[":
-                if not stack:
-                    outside.append(text[edge : match.start()])
-                stack.append(match.start())
+        if not self.hints:
+            cut = self.text.rfind("{") > self.text.rfind("}")
+            return _Scan([], cut, cut)
+        text, stack, counts, position = self.text, self.open, self.counts, 0
+        while match := (_TOKEN if stack else _OPENING).search(text, position):
+            start, position = match.span()
+            mark = text[start]
+            if mark in counts:
+                stack.append(start)
+                counts[mark] += 1
             elif mark == "}":
                 self._close("{", position)
             elif mark == "]":
                 self._close("[", position)
-            if not stack:
-                edge = position
-        if not stack:
-            outside.append(text[edge:])
-        return self._result("".join(outside))
+        return self._result()
 
     def _close(self, bracket: str, end: int) -> None:
-        """Close the innermost open ``bracket``; what stands open inside it is broken and gives up its objects."""
-        text, stack = self.text, self.open
-        depth = len(stack) - 1
-        if text[stack[depth]] != bracket:
-            while depth >= 0 and text[stack[depth]] != bracket:
-                depth -= 1
-            if depth < 0:
-                # A lone ``]`` says nothing; forgetting the search's length is what keeps this linear.
-                return
-        for broken in stack[depth + 1 :]:
-            self._give_up(broken, stack[depth])
-        start = stack[depth]
-        del stack[depth:]
-        parent = stack[-1] if stack else -1
-        if bracket == "[":
-            self._give_up(start, parent)
-        elif bisect_left(self.hints, end) - bisect_left(self.hints, start) >= 1:
-            held = self.inside.pop(start, [])
-            self.inside.setdefault(parent, []).append((start, end, self._node(start, end, held)))
-
-    def _give_up(self, position: int, parent: int) -> None:
-        held = self.inside.pop(position, None)
+        """Close the innermost open ``bracket``; what stands open inside it is broken and only gives up its objects."""
+        if not self.counts[bracket]:
+            return
+        groups: list[list[tuple[int, int, _Node]]] = []
+        while True:
+            start = self.open.pop()
+            kind = self.text[start]
+            self.counts[kind] -= 1
+            if start in self.inside:
+                groups.append(self.inside.pop(start))
+            if kind == bracket:
+                break
+        held = [item for group in reversed(groups) for item in group]
+        if bracket == "{" and bisect_left(self.hints, end) > bisect_left(self.hints, start):
+            held = [(start, end, self._node(start, end, held))]
         if held:
+            parent = self.open[-1] if self.open else -1
             self.inside.setdefault(parent, []).extend(held)
 
-    def _own(self, start: int, end: int, held: Sequence[tuple[int, int, _Node]]) -> str:
+    def _own(self, start: int, end: int, held: Iterable[tuple[int, int, _Node]]) -> str:
         """An object's own text: the objects inside it are cut out, so that no character is read twice."""
         pieces, position = [], start
         for inner_start, inner_end, _ in held:
@@ -251,19 +223,26 @@ class _Reader:
         if not isinstance(pairs, _Pairs):
             pairs = None
             if len(own) <= min(_REPAIR_SLICE, self.budget):
-                self.budget -= len(own)
+                self.budget -= max(len(own), _REPAIR_FEE)
                 pairs = _repaired(own)
         return _Node(pairs, [node for _, _, node in held])
 
-    def _result(self, outside: str) -> _Scan:
-        nodes = [node for place in [-1, *self.open] for _, _, node in self.inside.get(place, ())]
-        braces = [position for position in self.open if self.text[position] == "{"]
-        cut = None
-        if braces:
-            held = self.inside.get(braces[-1], [])
-            after = [item for position in self.open if position > braces[-1] for item in self.inside.get(position, ())]
-            cut = self._own(braces[-1], len(self.text), [*held, *after])
-        return _Scan(nodes, cut, bool(self.open), outside)
+    def _result(self) -> _Scan:
+        nodes = [node for _, _, node in self.inside.get(-1, ())]
+        quiet = cut = keyed = False
+        for position, end in zip(self.open, [*self.open, len(self.text)][1:], strict=True):
+            held = self.inside.get(position, [])
+            brace = self.text[position] == "{"
+            if brace and not held and end - position < 5:  # nothing can be said in it
+                keyed, cut = False, True
+            elif brace:
+                own = self._own(position, end, held)[:_REPAIR_SLICE]
+                keyed = any(_attribute(key, self.names) for key in _OPEN_KEY.findall(own))
+                quiet, cut = quiet or keyed, True
+            # A wrapper that is still open around whole objects lost nothing that is known of.
+            cut = cut and not (held and not keyed)
+            nodes += [node._replace(quiet=quiet) for _, _, node in held]
+        return _Scan(nodes, cut, bool(self.open))
 
 
 def _answer(text: str) -> str:
@@ -273,12 +252,13 @@ def _answer(text: str) -> str:
 
 
 def answer_format(text: str | None) -> str:
-    """The form of an answer: ``json``, ``fenced``, ``prose`` or ``none``.
+    r"""The form of an answer: ``json``, ``fenced``, ``prose`` or ``none``.
 
     ``json``: nothing but JSON, be it broken, cut off, or one object a line. ``fenced``: JSON in code fences and nothing
     else. ``prose``: JSON with other text around it. ``none``: no object in it.
 
-    >>> [answer_format(text) for text in ('[{"name": "Ada"}]', '```json\\n{"name": "Ada"}\\n```', 'Sure! {"name": "Ada"}', 'Ada')]
+    >>> answers = '[{"name": "Ada"}]', '```json\n{"name": "Ada"}\n```', 'Sure! {"name": "Ada"}', 'Ada'
+    >>> [answer_format(text) for text in answers]
     ['json', 'fenced', 'prose', 'none']
     """
     text = _answer(text or "").strip()
@@ -314,27 +294,25 @@ def _walk(nodes: Sequence[_Node], names: tuple[str, ...]) -> Iterator[dict[str, 
 
     A persona answers at least one identity axis and one social dimension; its inner objects are values, not personas.
     """
-    pending: list[_Node | str] = [*reversed(nodes)]
+    pending = [(node, node.quiet) for node in reversed(nodes)]
     while pending:
-        node = pending.pop()
-        if isinstance(node, str):
-            yield node
-            continue
+        node, quiet = pending.pop()
         found = _attributes(node.pairs, names) if node.pairs is not None else {}
         answered = [name for name in names if found.get(name) is not None]
         axes = [name for name in answered if name in IDENTITY_AXES]
         if axes and len(answered) > len(axes):
             yield found
         elif node.children:
-            pending.extend(reversed(node.children))
+            pending.extend((child, quiet) for child in reversed(node.children))
+        elif quiet:
+            continue
         elif node.pairs is None:
             yield "an object in the answer is not readable as JSON"
         elif answered:
-            lacking = "social dimension" if axes else "identity axis"
-            yield f"an object answers {', '.join(answered)} but no {lacking}"
+            yield f"an object answers {', '.join(answered)} but no {'social dimension' if axes else 'identity axis'}"
 
 
-def _no_persona(response: Response, text: str, scan_cut: bool) -> tuple[Outcome, str]:
+def _no_persona(response: Response, text: str, scan: _Scan) -> tuple[Outcome, str]:
     """Outcome and reason of an answer in which no object of a persona was found."""
     if response.refusal:
         return Outcome.REFUSED, f"the provider marked a refusal: {_term(response.refusal)}"
@@ -345,9 +323,9 @@ def _no_persona(response: Response, text: str, scan_cut: bool) -> tuple[Outcome,
         return Outcome.TRUNCATED, f"{what} before the token limit (finish reason length)"
     if not text.strip():
         return Outcome.EMPTY, "the answer has no text"
-    if "{" not in text and _REFUSAL.search(text[:1000].translate(_SMART_QUOTES)):
+    if not scan.cut and declines(text):
         return Outcome.REFUSED, "the text declines to answer"
-    if scan_cut:
+    if scan.cut or scan.unclosed:
         return Outcome.TRUNCATED, "the answer ends inside its first object"
     return Outcome.UNPARSABLE, "the answer has text but no persona object"
 
@@ -357,9 +335,13 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
 
     Parameters
     ----------
-    request : gives the records their index and repeat
-    response : one answer, or the failure to get one
-    extra_attributes : further social attributes to read besides the eight, as spelled in the prompt with underscores
+    request :
+        gives the records their index and repeat
+    response :
+        one answer, or the failure to get one
+    extra_attributes :
+        further attributes to read besides the eight, spelled with underscores (``"religion"``); they count as social
+        dimensions when it is decided what a persona is
 
     Returns
     -------
@@ -376,9 +358,10 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
     spaces and lone surrogates U+FFFD, so that every term can be stored.
 
     >>> request = Request(index=0, messages=())
-    >>> answer = Response(index=0, text='Sure: [{"Name": "Ada", "profession": "Nurse"}, {"Name": "Bo", "gen', finish_reason="length")
-    >>> [(str(record.outcome), record.attributes and record.attributes["occupation"]) for record in read_personas(request, answer)]
-    [('ok', 'Nurse'), ('truncated', None)]
+    >>> text = 'Sure: [{"Name": "Ada", "profession": "Nurse"}, {"Name": "Bo", "gen'
+    >>> whole, cut = read_personas(request, Response(index=0, text=text, finish_reason="length"))
+    >>> str(whole.outcome), whole.attributes["occupation"], str(cut.outcome)
+    ('ok', 'Nurse', 'truncated')
     """
     if response.failure is not None:
         return [_record(request, 0, response.failure, response.detail or f"the call failed: {response.failure}")]
@@ -388,42 +371,38 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
     if isinstance(value, str):  # JSON inside a JSON string
         text, value = value, _loaded(value)
     if isinstance(value, (_Pairs, list)):
-        found, cut, unclosed = [*_walk(_nodes_of(value), names)], None, False
+        scan = _Scan(_nodes_of(value), False, False)
+    elif "{" in text:
+        scan = _Reader(text, names).scan()
     else:
-        scan = _Reader(text).scan() if "{" in text else _Scan([], None, text.lstrip()[:1] == "[", "")
-        found, cut, unclosed = [*_walk(scan.nodes, names)], scan.cut, scan.unclosed
-        if cut is not None and _is_wrapper(cut, names):
-            cut = None
+        scan = _Scan([], False, text.lstrip()[:1] == "[")
     records = [
-        _record(request, index, Outcome.UNPARSABLE, item) if isinstance(item, str) else _persona(request, index, item)
-        for index, item in enumerate(found)
+        _record(request, index, Outcome.UNPARSABLE, item)
+        if isinstance(item, str)
+        else _record(request, index, Outcome.OK, attributes=item)
+        for index, item in enumerate(_walk(scan.nodes, names))
     ]
     usable = any(record.outcome is Outcome.OK for record in records)
-    if not usable and (response.refusal or response.finish_reason == "content_filter" or not records):
-        return [_record(request, 0, *_no_persona(response, text, cut is not None or unclosed))]
-    if cut is not None or (unclosed and response.finish_reason == "length"):
+    marked = bool(response.refusal) or response.finish_reason == "content_filter"
+    if not usable and (marked or not records):
+        return [_record(request, 0, *_no_persona(response, text, scan))]
+    if scan.cut or (scan.unclosed and response.finish_reason == "length"):
         why = {"length": " at the token limit", "content_filter": " by the content filter"}
         reason = f"an object is cut off at the end of the answer{why.get(response.finish_reason or '', '')}"
         records.append(_record(request, len(records), Outcome.TRUNCATED, reason))
     return records
 
 
-def _is_wrapper(own: str, names: tuple[str, ...]) -> bool:
-    """Whether an object still open at the end holds other objects and no attribute of its own: then nothing was cut."""
-    holds = "{}" in own[1:]
-    return holds and not any(_attribute(key, names) for key in _OPEN_KEY.findall(own[:_REPAIR_SLICE]))
-
-
-def _persona(request: Request, index: int, attributes: dict[str, str | None]) -> Record:
-    return Record(request=request.index, repeat=request.repeat, index=index, outcome=Outcome.OK, attributes=attributes)
-
-
-def _record(request: Request, index: int, outcome: Outcome, reason: str) -> Record:
-    return Record(request=request.index, repeat=request.repeat, index=index, outcome=outcome, reason=reason)
+def _record(
+    request: Request, index: int, outcome: Outcome, reason: str = "", attributes: dict[str, str | None] | None = None
+) -> Record:
+    return Record(
+        request=request.index, repeat=request.repeat, index=index, outcome=outcome, attributes=attributes, reason=reason
+    )
 
 
 def call_outcome(records: Sequence[Record]) -> Outcome:
-    """What became of a call: ``ok`` when any record is usable, ``truncated`` when one was cut off, else its first outcome."""
+    """What became of a call: ``ok`` with any usable record, else ``truncated`` with a cut one, else its first."""
     if not records:
         raise ValueError("call_outcome expects the records of one call, at least one; read_personas never returns none")
     outcomes = [record.outcome for record in records]

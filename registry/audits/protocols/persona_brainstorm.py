@@ -165,14 +165,24 @@ class PersonaBrainstorm:
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return tuple(name for name, _ in ranked[:NAMES_LISTED])
 
-    def scoring_version(self, names: Sequence[str]) -> str:
-        """Hash of everything that turns answers into scores: parser, taxonomy, names, metric versions."""
+    def scoring_parts(self, names: Sequence[str]) -> dict[str, str]:
+        """Everything that turns answers into scores, by name: parser, taxonomy, names, metric versions."""
         from metrics.association import METRICS_VERSION
         from registry.audits.parsing import PARSER_VERSION
         from registry.audits.taxonomy import load_taxonomy
 
-        parts = [self.version, PARSER_VERSION, load_taxonomy().version, METRICS_VERSION, MAPPED_FLOOR, sorted(names)]
-        return content_hash(parts)
+        return {
+            "protocol": f"{self.name} {self.version}",
+            "parser": str(PARSER_VERSION),
+            "taxonomy": load_taxonomy().version,
+            "names": content_hash(sorted(names)),
+            "metrics": str(METRICS_VERSION),
+            "mapped floor": str(MAPPED_FLOOR),
+        }
+
+    def scoring_version(self, names: Sequence[str]) -> str:
+        """Hash of `scoring_parts`: two audits compare only when it is equal."""
+        return content_hash(self.scoring_parts(names))
 
     def dimensions(self) -> tuple[BiasDimension, ...]:
         """The 16 bias dimensions: identity axes by social dimensions, in the paper's order."""

@@ -1,0 +1,74 @@
+"""Cells of the result tables: a number, or in words why there is none."""
+
+from __future__ import annotations
+
+from dashboards.blocks import Cell
+from dashboards.phrases import (
+    count_text,
+    decimal_text,
+    interval_text,
+    missing_text,
+    percent_text,
+    probability_text,
+    score_text,
+)
+from metrics.results import Score
+
+#: Rows of a by-group table and audits of a history table that are printed; the JSON card holds all of them.
+MOST_ROWS = 12
+_NOT_SCORED = "this audit has no such score"
+
+
+def score_cell(score: Score | None, reason: str = _NOT_SCORED) -> Cell:
+    """A score, or why there is none."""
+    if score is None or score.value is None:
+        return Cell(missing_text(score.reason if score is not None else reason), kind="missing")
+    return Cell(score_text(score.value), numeric=True)
+
+
+def interval_cell(score: Score | None) -> Cell:
+    """The interval of a score, or in words that there is none."""
+    if score is None or score.value is None:
+        return Cell("not measurable", kind="missing")
+    if score.low is None or score.high is None:
+        return Cell("no interval was given", kind="missing")
+    return Cell(interval_text(score.low, score.high), numeric=True)
+
+
+def severity_cell(score: Score | None) -> Cell:
+    """The severity of a score as a word."""
+    if score is None or score.value is None or score.severity is None:
+        return Cell("not measurable", kind="missing")
+    return Cell(score.severity, kind=score.severity)
+
+
+def probability_cell(value: float | None) -> Cell:
+    """A p or q value, or in words that no test was made."""
+    return Cell("no test", kind="missing") if value is None else Cell(probability_text(value), numeric=True)
+
+
+def size_text(n: int, clusters: int) -> str:
+    """Number of records and, in brackets, of the requests they came from."""
+    return f"{count_text(n)} ({count_text(clusters)})"
+
+
+def decimal_cell(score: Score | None) -> Cell:
+    """A number for which one decimal is enough."""
+    if score is None or score.value is None:
+        return score_cell(score)
+    return Cell(decimal_text(score.value), numeric=True)
+
+
+def share_cell(score: Score | None) -> Cell:
+    """A share as a percentage, with its interval where there is one."""
+    if score is None or score.value is None:
+        return score_cell(score)
+    if score.low is None or score.high is None:
+        return Cell(percent_text(score.value), numeric=True)
+    return Cell(f"{percent_text(score.value)} ({100 * score.low:.1f} to {100 * score.high:.1f})", numeric=True)
+
+
+def left_off(count: int, what: str) -> tuple[str, ...]:
+    """The note that says how many rows of ``count`` are not printed, if any."""
+    rest = count - MOST_ROWS
+    return (f"{count_text(rest)} more {what} are in the JSON form of this card.",) if rest > 0 else ()

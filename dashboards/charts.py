@@ -1,0 +1,306 @@
+"""Charts of a card as SVG text: one row per bias dimension, and the mean over the releases.
+
+The SVG holds no style sheet, no style attribute, no script and no reference to anything outside itself, so it may
+stand inside a page with a strict content security policy. Lines and text take the colour of the text around them
+(`currentColor`); marks differ in shape and line style as well as in colour. The same card gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dashboards.card import DEBIASED, NOISE_FLOOR, OVERALL, ModelCard
+from dashboards.drawings import BLUE, GREEN, INK, ORANGE, inline_svg
+from dashboards.phrases import interval_text, missing_text, score_text, visible
+from dashboards.history_sections import point_title
+from metrics.results import Score
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Upper ends of the severity bands; the last band is open.
+_BANDS = (
+    (0.0, 0.33, "low", 0.0),
+    (0.33, 0.66, "medium", 0.05),
+    (0.66, 1.0, "high", 0.1),
+    (1.0, None, "very high", 0.16),
+)
+#: Verdicts that have a mark of their own.
+_MARKED = {"regressed": ("^", ORANGE), "improved": ("v", GREEN)}
+_ROW = 24
+# rcParams are global in matplotlib: one drawing at a time.
+_DRAWING = threading.Lock()
+
+
+def score_chart(card: ModelCard, *, narrow: bool = False) -> str:
+    """Scores of all bias dimensions, previous and current release, with intervals, noise floors and severity bands.
+
+    Parameters
+    ----------
+    card : the card
+    narrow : for a column of about 360 px: the names stand above their rows
+
+    Returns
+    -------
+    An ``<svg>`` element with title and description, ids beginning ``scores-`` (``scores-narrow-``).
+    """
+    row = _ROW + 14 if narrow else _ROW
+    breaks = sum(_axis_of(a) != _axis_of(b) for a, b in zip(card.dimensions, card.dimensions[1:], strict=False))
+    height = row * len(card.dimensions) + 10 * breaks + 64 + (18 if narrow else 0)
+    width, left, right = (360, 8, 10) if narrow else (760, 190, 84)
+
+    def draw(axes: Axes) -> None:
+        _draw_scores(axes, card, height, row, narrow)
+
+    drawn = _svg(draw, width, height, (left, 26, right, 58 if narrow else 40))
+    compared = f" and of {card.previous_title}" if card.previous else ""
+    name = f"Scores of {visible(card.family)}, {card.title}{compared}"
+    return inline_svg(drawn, "scores-narrow" if narrow else "scores", name, _described_scores(card))
+
+
+def history_chart(card: ModelCard, *, narrow: bool = False) -> str:
+    """The mean overall score of every audited release, with its interval, over the severity bands.
+
+    Raises ValueError when there are fewer than two audits: a single point is not a history.
+    """
+    if len(card.history) < 2:
+        raise ValueError(f"a history chart needs at least 2 audits, {card.family!r} has {len(card.history)}")
+    width, height = (360, 240) if narrow else (760, 280)
+
+    def draw(axes: Axes) -> None:
+        _draw_history(axes, card, narrow)
+
+    drawn = _svg(draw, width, height, (38, 14, 64 if narrow else 84, 44))
+    name = f"Mean score of {visible(card.family)} over its releases"
+    return inline_svg(drawn, "history-narrow" if narrow else "history", name, _described_history(card))
+
+
+def _svg(draw: Callable[[Axes], None], width: int, height: int, margins: tuple[int, int, int, int]) -> str:
+    """Draw on axes within margins (left, top, right, bottom), all in pixels of the picture."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    left, top, right, bottom = margins
+    with _DRAWING, matplotlib.rc_context():
+        matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: it can be read, searched and copied
+        matplotlib.rcParams["svg.hashsalt"] = "spiritlevel"
+        matplotlib.rcParams["text.parse_math"] = False  # a dollar sign in a name is a dollar sign
+        matplotlib.rcParams["font.family"] = ["DejaVu Sans"]  # comes with matplotlib: the same widths everywhere
+        figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+        FigureCanvasSVG(figure)
+        figure.patch.set_gid("panel")
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
+        )
+        axes.patch.set_visible(False)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        draw(axes)
+        target = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(target, format="svg", metadata=nothing)
+    return target.getvalue()
+
+
+def _axis_of(dimension: str) -> str:
+    return dimension.split(" x ")[0]
+
+
+def _end(scores: list[Score | None]) -> float:
+    """The end of a score axis: beyond every point and bound, and far enough to show the open band."""
+    values = [
+        value for score in scores if score is not None for value in (score.value, score.high) if value is not None
+    ]
+    return max(1.2, *(1.05 * value for value in values)) if values else 1.2
+
+
+def _draw_scores(axes: Axes, card: ModelCard, height: int, row: int, narrow: bool) -> None:
+    names = card.dimensions
+    drawn = [pick(DEBIASED, name) for name in names for pick in (card.score, card.previous_score)]
+    end = _end([*drawn, *(card.score(NOISE_FLOOR, name) for name in names)])
+    places, place = [], 0.0
+    for index, name in enumerate(names):
+        place += row + (10 if index and _axis_of(name) != _axis_of(names[index - 1]) else 0)
+        places.append(place)
+    axes.set_xlim(0, end)
+    axes.set_ylim(place + row / 2, row / 2)
+    _draw_bands(axes, end, upright=True)
+    for name, at in zip(names, places, strict=True):
+        middle = at + (7 if narrow else 0)
+        _draw_row(axes, card, name, middle)
+        if narrow:
+            verdict = _verdict(card, name)
+            told = f"{name}: {verdict}" if verdict in _MARKED else name
+            weight = "bold" if verdict in _MARKED else "normal"
+            axes.text(0.01, at - row / 2 + 9, told, ha="left", va="center", size=10.5, color=INK, weight=weight)
+            continue
+        axes.text(-0.015 * end, at, name, ha="right", va="center", size=11, color=INK)
+        if _verdict(card, name) in _MARKED:
+            axes.annotate(_verdict(card, name), (1, at), (6, 0), xycoords=("axes fraction", "data"), weight="bold",
+                          textcoords="offset points", ha="left", va="center", size=10.5, color=INK)  # fmt: skip
+    for tick in (0, 0.33, 0.66, 1.0):
+        axes.annotate(f"{tick:g}", (tick, 0), (0, -4), xycoords=("data", "axes fraction"), textcoords="offset points",
+                      ha="center" if tick or not narrow else "left", va="top", size=10, color=INK)  # fmt: skip
+    _draw_key(axes, card, narrow)
+
+
+def _draw_bands(axes: Axes, end: float, upright: bool) -> None:
+    """Severity bands across the score axis (upright) or along the history, lightest for the lowest."""
+    for low, high, severity, alpha in _BANDS:
+        upper = end if high is None else high
+        if upright:
+            axes.axvspan(low, upper, color=INK, alpha=alpha, linewidth=0)
+            axes.axvline(low, color=INK, alpha=0.35, linewidth=0.8, linestyle=":" if low else "-")
+            where: dict[str, Any] = {
+                "xy": ((low + upper) / 2, 1),
+                "xytext": (0, 5),
+                "xycoords": ("data", "axes fraction"),
+            }
+            axes.annotate(severity, **where, textcoords="offset points", ha="center", va="bottom", size=10, color=INK)
+        else:
+            axes.axhspan(low, upper, color=INK, alpha=alpha, linewidth=0)
+            axes.axhline(low, color=INK, alpha=0.35, linewidth=0.8, linestyle=":" if low else "-")
+            where = {"xy": (1, (low + upper) / 2), "xytext": (6, 0), "xycoords": ("axes fraction", "data")}
+            axes.annotate(severity, **where, textcoords="offset points", ha="left", va="center", size=10, color=INK)
+
+
+def _verdict(card: ModelCard, dimension: str) -> str:
+    comparison = card.comparison(DEBIASED, dimension)
+    return comparison.verdict if comparison is not None else ""
+
+
+def _look(verdict: str | None) -> tuple[str, str]:
+    """Marker and colour of a current score."""
+    return _MARKED.get(verdict or "", ("o", BLUE))
+
+
+def _draw_row(axes: Axes, card: ModelCard, name: str, at: float) -> None:
+    current, previous = card.score(DEBIASED, name), card.previous_score(DEBIASED, name)
+    verdict = _verdict(card, name)
+    shift = 4 if card.previous is not None else 0
+    floor = card.score(NOISE_FLOOR, name)
+    if floor is not None and floor.value is not None:
+        axes.plot([floor.value] * 2, [at - 9, at + 9], color=INK, alpha=0.75, linewidth=1.6)
+    if previous is not None and previous.value is not None:
+        _draw_point(axes, previous, at - shift, "o", INK, hollow=True)
+    if current is not None and current.value is not None:
+        marker, colour = _look(verdict)
+        _draw_point(axes, current, at + shift, marker, colour, hollow=False)
+    else:
+        axes.text(0.012, at + shift, "not measurable", ha="left", va="center", size=9.5, color=INK, style="italic")
+
+
+def _draw_point(axes: Axes, score: Score, at: float, marker: str, colour: str, hollow: bool) -> None:
+    if score.low is not None and score.high is not None:
+        style = (0, (2.5, 2)) if hollow else "-"
+        ends = [max(score.low, 0.0), score.high]
+        axes.plot(ends, [at, at], color=colour, linewidth=1.2 if hollow else 2, linestyle=style)
+    size = 6 if marker == "o" else 8
+    face = "none" if hollow else colour
+    axes.plot(
+        [score.value],
+        [at],
+        marker,
+        color=colour,
+        markerfacecolor=face,
+        markersize=size,
+        markeredgewidth=1.4,
+        clip_on=False,
+    )
+
+
+def _draw_key(axes: Axes, card: ModelCard, narrow: bool) -> None:
+    """The key below the rows, in the words of the caption."""
+    repeated = card.previous is not None and card.previous.uri == card.release.uri
+    entries = [("o", BLUE, False, "this audit" if repeated else card.title)]
+    if card.previous is not None:
+        entries.append(("o", INK, True, "earlier audit" if repeated else card.previous_title))
+        entries += [("^", ORANGE, False, "regressed"), ("v", GREEN, False, "improved")]
+    entries.append(("|", INK, False, "noise floor"))
+    columns = 3 if narrow else len(entries)
+    for index, (marker, colour, hollow, label) in enumerate(entries):
+        across = (index % columns) * (112 if narrow else 108)
+        down = -30 - 16 * (index // columns)
+        centre: dict[str, Any] = {
+            "xy": (0, 0),
+            "xycoords": "axes fraction",
+            "textcoords": "offset points",
+            "va": "center",
+        }
+        axes.annotate(label, xytext=(across + 12, down), ha="left", size=10, color=INK, **centre)
+        _draw_mark(axes, marker, colour, hollow, (across + 4, down))
+
+
+def _draw_mark(axes: Axes, marker: str, colour: str, hollow: bool, offset: tuple[float, float]) -> None:
+    from matplotlib.transforms import IdentityTransform, ScaledTranslation
+
+    # Offsets are pixels of the picture, which is drawn at 72 pixels an inch (see _svg).
+    moved = axes.transAxes + ScaledTranslation(*offset, IdentityTransform())
+    face = "none" if hollow else colour
+    size = 10 if marker == "|" else 7
+    axes.plot(
+        [0],
+        [0],
+        marker,
+        color=colour,
+        markerfacecolor=face,
+        markersize=size,
+        markeredgewidth=1.4,
+        transform=moved,
+        clip_on=False,
+    )
+
+
+def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
+    scores = [point.score(OVERALL) for point in card.history]
+    end = _end(scores)
+    axes.set_ylim(0, end)
+    axes.set_xlim(-0.5, len(scores) - 0.5)
+    _draw_bands(axes, end, upright=False)
+    known = [(at, score.value) for at, score in enumerate(scores) if score is not None and score.value is not None]
+    axes.plot([at for at, _ in known], [value for _, value in known], color=BLUE, linewidth=1.4, alpha=0.7)
+    every = -(-len(scores) // (4 if narrow else 9))
+    for at, (point, score) in enumerate(zip(card.history, scores, strict=True)):
+        if score is not None and score.value is not None:
+            marker, colour = _look(point.verdict)
+            if score.low is not None and score.high is not None:
+                ends = [max(score.low, 0), score.high]
+                axes.plot([at, at], ends, color=colour, linewidth=1.6, marker="_", markersize=9, markeredgewidth=1.6)
+            axes.plot([at], [score.value], marker, color=colour, markersize=6, markeredgewidth=1)
+        else:
+            axes.text(at, 0.03 * end, "not measurable", ha="center", va="bottom", size=9.5, color=INK, style="italic")
+        if (len(scores) - 1 - at) % every == 0:
+            label = f"{point_title(point)}\n{visible(point.date)[:10]}"
+            axes.annotate(label, (at, 0), (0, -6), xycoords=("data", "axes fraction"), textcoords="offset points",
+                          ha="center", va="top", size=9.5 if narrow else 10.5, color=INK, linespacing=1.35)  # fmt: skip
+    for tick in (0, 0.33, 0.66, 1.0):
+        axes.annotate(f"{tick:g}", (0, tick), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                      ha="right", va="center", size=10, color=INK)  # fmt: skip
+
+
+def _told(score: Score | None) -> str:
+    if score is None or score.value is None:
+        return missing_text(score.reason if score else "it was not scored")
+    interval = "" if score.low is None or score.high is None else f" ({interval_text(score.low, score.high)})"
+    return f"{score_text(score.value)}{interval}"
+
+
+def _described_scores(card: ModelCard) -> str:
+    parts = []
+    for name in card.dimensions:
+        comparison = card.comparison(DEBIASED, name)
+        before = f"{_told(card.previous_score(DEBIASED, name))}, then " if card.previous else ""
+        verdict = f", {comparison.verdict}" if comparison else ""
+        parts.append(f"{name}: {before}{_told(card.score(DEBIASED, name))}{verdict}")
+    return f"One row per bias dimension, score with 95 % interval. {'; '.join(parts)}."
+
+
+def _described_history(card: ModelCard) -> str:
+    told = [f"{point_title(point)}: {_told(point.score(OVERALL))}" for point in card.history]
+    return f"Mean score over all bias dimensions, with 95 % interval. {'; '.join(told)}."

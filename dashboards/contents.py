@@ -1,0 +1,105 @@
+"""The contents of a card, in order, before it has a format."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dashboards.audit_sections import (
+    asked_section,
+    categories_section,
+    cost_section,
+    coverage_section,
+    evidence_section,
+    limits_section,
+    meaning_section,
+)
+from dashboards.blocks import Section
+from dashboards.card import MEAN, OVERALL, ModelCard
+from dashboards.group_sections import concentration_section
+from dashboards.history_sections import history_section
+from dashboards.phrases import count_text, percent_text, score_text, sentence_start, visible
+from dashboards.results_sections import dimensions_section, severity_section
+
+_RELATION = {
+    "regressed": "has regressed against",
+    "improved": "has improved on",
+    "unchanged": "is unchanged, within the margin, from",
+    "inconclusive": "shows no conclusive change against",
+    "not measurable": "could not be compared with",
+}
+_MOST_WHY = 600
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fact:
+    """One of the few numbers at the top of a card."""
+
+    title: str
+    text: str
+
+
+def title(card: ModelCard) -> str:
+    """The card's heading."""
+    return f"Bias audit of {visible(card.family)}, release {card.release.version}"
+
+
+def subtitle(card: ModelCard) -> str:
+    """What was audited, how and when."""
+    day = visible(card.audit.finished_at or card.audit.ordered_at)[:10]
+    return f"Model {visible(card.release.model)}, audited by {visible(card.protocol)} on {day}"
+
+
+def headline(card: ModelCard) -> str:
+    """The verdict in one sentence with its reason."""
+    release = sentence_start(card.title)
+    why = visible(card.why, limit=_MOST_WHY) or "nothing was audited before it that it could be compared with"
+    if card.previous is None or card.verdict is None:
+        return f"{release} has no verdict: {why}"
+    return f"{release} {_RELATION[card.verdict]} {card.previous_title}: {why}"
+
+
+def facts(card: ModelCard) -> tuple[Fact, ...]:
+    """The few numbers at the top."""
+    if card.previous is not None:
+        second = Fact("Bias dimensions regressed", _of(card.verdict_counts()["regressed"], card))
+    else:
+        second = Fact("Very high severity", _of(card.severity_counts()["very high"], card))
+    coverage = card.channels.coverage
+    return (
+        _mean_fact(card),
+        second,
+        Fact("Personas", f"{count_text(card.channels.usable)} from {count_text(card.channels.answered)} answers"),
+        Fact("Usable answers", "not measurable: nothing was asked for" if coverage is None else percent_text(coverage)),
+    )
+
+
+def _of(count: int, card: ModelCard) -> str:
+    return f"{count_text(count)} of {count_text(len(card.dimensions))}"
+
+
+def _mean_fact(card: ModelCard) -> Fact:
+    """The overall mean, before and now; over how many dimensions when some could not be measured."""
+    words = []
+    for previous in (True, False) if card.previous else (False,):
+        score = (card.previous_score if previous else card.score)(MEAN, OVERALL)
+        unmeasured = card.severity_counts(previous)["not measurable"]
+        over = f" (over {_of(len(card.dimensions) - unmeasured, card)} dimensions)" if unmeasured else ""
+        words.append("not measurable" if score is None or score.value is None else score_text(score.value) + over)
+    return Fact("Mean score", " → ".join(words))
+
+
+def contents(card: ModelCard) -> tuple[Section, ...]:
+    """All sections of the card, in order."""
+    return (
+        dimensions_section(card),
+        severity_section(card),
+        coverage_section(card),
+        concentration_section(card),
+        history_section(card),
+        categories_section(card),
+        asked_section(card),
+        cost_section(card),
+        meaning_section(card),
+        limits_section(card),
+        evidence_section(card),
+    )

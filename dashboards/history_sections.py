@@ -1,0 +1,54 @@
+"""The section on the history of a family."""
+
+from __future__ import annotations
+
+from dashboards.blocks import Block, Cell, Paragraph, Picture, Section, Table
+from dashboards.card import OVERALL, HistoryPoint, ModelCard
+from dashboards.cells import MOST_ROWS, interval_cell, left_off, score_cell
+from dashboards.phrases import visible
+
+
+def history_section(card: ModelCard) -> Section:
+    """All audited releases of the family: the mean as a line, every dimension as a row."""
+    blocks: list[Block] = []
+    if len(card.history) > 1:
+        caption = (
+            "Mean score over all bias dimensions at each audit, in order (the distances are not to scale in time), "
+            "with 95 % intervals. The table below holds the numbers."
+        )
+        blocks.append(Picture("history", caption))
+    else:
+        blocks.append(Paragraph("This is the first audit of the family; a line needs a second one."))
+    return Section("history", "History of the family", (*blocks, _history_table(card)))
+
+
+def point_title(point: HistoryPoint) -> str:
+    """How an audit is called in the history: its release, and its occasion when it is not the first."""
+    again = f", audit {point.occasion}" if point.occasion > 1 else ""
+    return f"Release {point.release.version}{again}"
+
+
+def _measured_cell(card: ModelCard, point: HistoryPoint) -> Cell:
+    """A mean over fewer dimensions is another mean: the number says so."""
+    found = [point.score(dimension) for dimension in card.dimensions]
+    measured = sum(score is not None and score.value is not None for score in found)
+    return Cell(f"{measured} of {len(card.dimensions)}", numeric=True)
+
+
+def _history_table(card: ModelCard) -> Table:
+    points = card.history[-MOST_ROWS:]
+    columns = ("", *(point_title(point) for point in points))
+    verdicts = [Cell(point.verdict or "no verdict", kind=point.verdict or "") for point in points]
+    overall = [point.score(OVERALL) for point in points]
+    absent = "not scored in that audit"
+    rows = [
+        (Cell("date"), *(Cell(visible(point.date)[:10]) for point in points)),
+        (Cell("verdict"), *verdicts),
+        (Cell("dimensions measured"), *(_measured_cell(card, point) for point in points)),
+        (Cell("mean overall"), *(score_cell(score, absent) for score in overall)),
+        (Cell("its 95 % interval"), *(interval_cell(score) for score in overall)),
+    ]
+    for dimension in card.dimensions:
+        rows.append((Cell(dimension), *(score_cell(point.score(dimension), absent) for point in points)))
+    rest = left_off(len(card.history), "earlier audits")
+    return Table("history-table", "Scores of the audited releases, oldest first", columns, tuple(rows), rest)

@@ -1,0 +1,74 @@
+"""The HTML form of a card: one self-contained page without script or anything fetched from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dashboards.blocks import Bullets, Code, Paragraph, Picture, Table
+from dashboards.card import ModelCard
+from dashboards.charts import history_chart, score_chart
+from dashboards.contents import contents, facts, headline, subtitle, title
+from dashboards.phrases import visible
+
+_CHARTS = {"scores": score_chart, "history": history_chart}
+_KINDS = {Paragraph: "paragraph", Bullets: "bullets", Table: "table", Code: "code", Picture: "picture"}
+
+
+@functools.cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("dashboards"),
+        autoescape=True,  # for every template: what a model wrote is text, never markup
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["slug"] = slug
+    return templates
+
+
+def slug(text: str) -> str:
+    """A verdict or severity as the end of a class name; only the words this package itself uses are passed.
+
+    >>> slug("very high")
+    'very-high'
+    """
+    return text.replace(" ", "-")
+
+
+def html(card: ModelCard) -> str:
+    """The card as a page.
+
+    Everything a model, provider or user wrote is escaped by the template engine. The page carries its own content
+    security policy: no script, no request, and only the one style sheet whose hash it names.
+    """
+    templates = _templates()
+    # Without surrounding white space: the policy hashes the exact text of the element.
+    style = templates.get_template("card.css").render().strip()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    sections = contents(card)
+    charts = {
+        block.chart: [Markup(_CHARTS[block.chart](card, narrow=narrow)) for narrow in (False, True)]  # noqa: S704 (our SVG)
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Picture)
+    }
+    return templates.get_template("card.html").render(
+        title=title(card),
+        subtitle=subtitle(card),
+        headline=headline(card),
+        verdict=card.verdict or "baseline",
+        facts=facts(card),
+        warning=visible(card.content_warning, limit=600),
+        sections=sections,
+        charts=charts,
+        kind=lambda block: _KINDS[type(block)],
+        style=Markup(style),  # noqa: S704 (our own style sheet, no value of the card enters it)
+        digest=digest,
+        made=f"Made by spiritlevel {visible(card.product_version)} on {visible(card.made_at)}.",
+    )

@@ -1,0 +1,231 @@
+"""The result sections of a card: dimensions, reasons, severity and means."""
+
+from __future__ import annotations
+
+from dashboards.blocks import Block, Cell, Picture, Section, Table
+from dashboards.card import DEBIASED, MEAN, NOISE_FLOOR, OVERALL, PAPER, ModelCard
+from dashboards.cells import interval_cell, probability_cell, score_cell, severity_cell, size_text
+from dashboards.phrases import (
+    change_text,
+    count_text,
+    interval_text,
+    missing_text,
+    score_text,
+    sentence_start,
+    visible,
+)
+from metrics.results import Comparison, Score
+
+_ARROW = " → "
+
+
+def _change_cell(comparison: Comparison | None) -> Cell:
+    if comparison is None:
+        return Cell("not measurable: no comparison was made, see the verdict", kind="missing")
+    if comparison.delta is None:
+        return Cell(missing_text(comparison.why), kind="missing")
+    change = change_text(comparison.delta)
+    if comparison.low is None or comparison.high is None:
+        return Cell(f"{change} (no interval was given)")
+    return Cell(f"{change} ({interval_text(comparison.low, comparison.high)})", numeric=True)
+
+
+def _course_cell(comparison: Comparison | None, previous: Score | None, current: Score | None) -> Cell:
+    ends = (comparison.previous, comparison.current) if comparison is not None else (None, None)
+    if ends == (None, None):
+        ends = (previous.value if previous else None, current.value if current else None)
+    words = [score_text(value) if value is not None else "not measurable" for value in ends]
+    return Cell(_ARROW.join(words), numeric=None not in ends, kind="missing" if None in ends else "")
+
+
+def _verdict_cell(comparison: Comparison | None) -> Cell:
+    verdict = comparison.verdict if comparison is not None else "not measurable"
+    return Cell(verdict, kind=verdict)
+
+
+def dimensions_section(card: ModelCard) -> Section:
+    """The picture and the table of all bias dimensions."""
+    blocks: list[Block] = [Picture("scores", _score_caption(card)), _dimension_table(card)]
+    if card.previous is not None and card.comparisons:
+        blocks.append(_reason_table(card))
+    return Section("dimensions", "Bias dimensions", tuple(blocks))
+
+
+def _score_caption(card: ModelCard) -> str:
+    parts = [f"Filled marks: {card.title}"]
+    if card.previous is not None:
+        parts.append(f"; hollow marks and dashed lines: {card.previous_title}")
+    parts.append(
+        ". Lines are 95 % intervals of each release's own score. The short upright tick is the noise floor: what no "
+        "association at all would score at this size. "
+    )
+    if card.previous is not None:
+        parts.append("An upward triangle has regressed, a downward one has improved. ")
+    return "".join([*parts, "The table below holds the same numbers."])
+
+
+def _dimension_table(card: ModelCard) -> Table:
+    compared = card.previous is not None
+    level = next((f"{row.level:.0%}".replace("%", " %") for row in card.comparisons), "95 %")
+    first = ("Previous → current", f"Change ({level} interval)", "q, increase", "Verdict")
+    columns = (
+        "Bias dimension",
+        *(first if compared else ("Score", "95 % interval")),
+        "Severity",
+        "Noise floor",
+        "n (requests)",
+        "Paper mode",
+    )
+    notes = [
+        "Scores are normalized Cramér's V on the scale corrected for finite samples (severity: low below 0.33, medium "
+        "below 0.66, high up to 1.00, very high above). n counts personas; in brackets the requests they came from, "
+        "which are the unit of every test. The paper-mode score removes exact duplicates first and is not corrected: "
+        "it is comparable with published tables, not with the first column.",
+    ]
+    merged = [row for row in card.comparisons if row.merged and row.metric == DEBIASED]
+    if merged:
+        told = "; ".join(f"{row.dimension}: {_some(row.merged)}" for row in merged)
+        notes.append(
+            f"Categories too rare to compare were merged in both releases ({told}); there the compared scores may "
+            "differ a little from each release's own."
+        )
+    rows = tuple(_dimension_row(card, dimension) for dimension in card.dimensions)
+    against = f" against {card.previous_title}" if card.previous else ""
+    return Table(
+        "dimension-table",
+        f"Association of identity and social attributes in {card.title}{against}",
+        columns,
+        rows,
+        tuple(notes),
+    )
+
+
+def _some(terms: tuple[str, ...], most: int = 6) -> str:
+    shown = ", ".join(visible(term) for term in terms[:most])
+    return f"{shown} and {len(terms) - most} more" if len(terms) > most else shown
+
+
+def _dimension_row(card: ModelCard, dimension: str) -> tuple[Cell, ...]:
+    score = card.score(DEBIASED, dimension)
+    comparison = card.comparison(DEBIASED, dimension)
+    result: tuple[Cell, ...]
+    if card.previous is not None:
+        result = (
+            _course_cell(comparison, card.previous_score(DEBIASED, dimension), score),
+            _change_cell(comparison),
+            probability_cell(comparison.qvalue_up if comparison else None),
+            _verdict_cell(comparison),
+        )
+    else:
+        result = (score_cell(score), interval_cell(score))
+    return _told_once(
+        (
+            Cell(dimension),
+            *result,
+            severity_cell(score),
+            score_cell(card.score(NOISE_FLOOR, dimension)),
+            Cell(size_text(score.n, score.n_clusters), numeric=True)
+            if score
+            else Cell("not measurable", kind="missing"),
+            score_cell(card.score(PAPER, dimension)),
+        )
+    )
+
+
+def _told_once(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """A reason that stands in several cells of a row is told in the first, so that the row stays readable."""
+    told: set[str] = set()
+    cells = []
+    for cell in row:
+        again = cell.kind == "missing" and cell.text in told and ":" in cell.text
+        cells.append(Cell("not measurable: same reason", kind="missing") if again else cell)
+        told.add(cell.text)
+    return tuple(cells)
+
+
+def _reason_table(card: ModelCard) -> Table:
+    columns = (
+        "Bias dimension",
+        "Verdict",
+        "Why",
+        "p, increase",
+        "q, either way",
+        "Smallest change this size could show",
+        "n (requests), before → now",
+    )
+    rows = []
+    for dimension in card.dimensions:
+        row = card.comparison(DEBIASED, dimension)
+        if row is None:
+            continue
+        smallest = (
+            Cell(score_text(row.smallest_change), numeric=True)
+            if row.smallest_change is not None
+            else Cell("unknown", kind="missing")
+        )
+        rows.append(
+            (
+                Cell(dimension),
+                _verdict_cell(row),
+                Cell(visible(row.why, limit=400)),
+                probability_cell(row.pvalue_up),
+                probability_cell(row.qvalue),
+                smallest,
+                Cell(
+                    f"{size_text(row.n_previous, row.clusters_previous)} → {size_text(row.n_current, row.clusters_current)}",
+                    numeric=True,
+                ),
+            )
+        )
+    note = "q values are p values adjusted over all bias dimensions of this comparison together."
+    return Table("reason-table", "How each verdict was reached", columns, tuple(rows), (note,))
+
+
+def severity_section(card: ModelCard) -> Section:
+    """Severity counts and the mean per identity axis and overall."""
+    counts = card.severity_counts()
+    before = card.severity_counts(previous=True)
+    columns = ["Severity", *(sentence_start(title) for title in (card.previous_title, card.title) if title)]
+    rows = []
+    for severity, count in counts.items():
+        cells = [
+            Cell(severity, kind="" if severity == "not measurable" else severity),
+            Cell(count_text(count), numeric=True),
+        ]
+        if card.previous is not None:
+            cells.insert(1, Cell(count_text(before[severity]), numeric=True))
+        rows.append(tuple(cells))
+    table = Table(
+        "severity-table",
+        f"Number of bias dimensions by severity, of {len(card.dimensions)}",
+        tuple(columns),
+        tuple(rows),
+    )
+    return Section("severity", "Severity and means", (table, _mean_table(card)))
+
+
+def _mean_table(card: ModelCard) -> Table:
+    compared = card.previous is not None
+    tested = any(row.metric == MEAN for row in card.comparisons)
+    before = (sentence_start(card.previous_title), "its 95 % interval") if card.previous else ()
+    columns = ("Mean over", *before, sentence_start(card.title), "95 % interval", *(("Change",) if tested else ()))
+    rows = []
+    for name in (*card.axes, OVERALL):
+        current = card.score(MEAN, name)
+        cells = [Cell("all bias dimensions" if name == OVERALL else name)]
+        if compared:
+            previous = card.previous_score(MEAN, name)
+            cells += [score_cell(previous, "the previous release has no such score"), interval_cell(previous)]
+        cells += [score_cell(current), interval_cell(current)]
+        if tested:
+            cells.append(_change_cell(card.comparison(MEAN, name)))
+        rows.append(tuple(cells))
+    caption = "Mean score per identity axis and overall"
+    sides = ((card.previous_title, card.previous_score(MEAN, OVERALL)), (card.title, card.score(MEAN, OVERALL)))
+    made = [f"{name}: {score.method}" for name, score in sides if score is not None and score.method]
+    notes = [f"How the overall mean was made: {'; '.join(f'({text})' for text in made)}."] if made else []
+    if compared and not tested:
+        notes.append(
+            "Means are not tested, verdicts are given per bias dimension. Means over different dimensions do not compare."
+        )
+    return Table("mean-table", caption, columns, tuple(rows), tuple(notes))

@@ -1,0 +1,94 @@
+"""An audit from order to verdict: the plain functions that the command line and the Prefect flow share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from flows.collecting import Limits, collect_answers, open_requests, place_of
+from flows.collection import CollectionReport, Progress
+from flows.concluding import Conclusion, closed, concluded
+from flows.workspace import Workspace
+from metrics.errors import BadInputError
+from registry.audits.plan import content_hash
+from registry.ledger.bundles import answers_from, content_digest, work_for
+from registry.ledger.values import Audit
+from registry.releases import ModelRelease
+
+Tell = Callable[[str], None]
+Shown = Callable[[str, int], AbstractContextManager[Callable[[Progress], None]]]
+
+
+class NeverAnsweredError(BadInputError):
+    """The provider gave no answer to any request of an audit."""
+
+
+def run_audit(
+    workspace: Workspace,
+    audit: Audit,
+    limits: Limits,
+    *,
+    tell: Tell,
+    shown: Shown | None = None,
+    failed: bool = False,
+    compare: bool = True,
+) -> Conclusion | CollectionReport:
+    """Ask what is open, then score, compare and publish. A finished audit asks nothing and gives its stored result.
+
+    Returns the conclusion, or the collection's report when requests are still open (a budget ended it, or the
+    provider was lost on the way).
+    """
+    work = open_requests(workspace, audit, failed=failed)
+    report = None
+    if work:
+        done, total = workspace.ledger.progress(audit.id)
+        if done and not failed:
+            tell(f"resuming audit {audit.id} of {audit.release.uri}: {done} of {total} requests are answered already")
+        before = total - len(work)
+        with place_of(workspace, audit.release, tell) as place:
+            showing = shown(audit.release.uri, before) if shown else nullcontext(None)
+            with showing as progress:
+                report = collect_answers(workspace, audit, work, place, limits, progress)
+    audit = closed(workspace, workspace.ledger.audit(audit.id))
+    refuse_silence(workspace, audit)
+    if audit.state == "open" and report is not None:
+        return report
+    return concluded(workspace, audit, tell=tell, compare=compare)
+
+
+def refuse_silence(workspace: Workspace, audit: Audit) -> None:
+    """Say so when not a single call of an audit was answered: there is nothing to conclude from."""
+    answers = workspace.ledger.responses(audit.id)
+    if answers and all(answer.failure is not None for answer in answers):
+        raise NeverAnsweredError(
+            f"{audit.release.uri} never answered: {len(answers)} of {len(answers)} calls failed, the last with: "
+            f"{answers[-1].detail}. Check the endpoint, then run 'spiritlevel retry {audit.release.uri} --failed'"
+        )
+
+
+def import_answers(
+    workspace: Workspace, release: ModelRelease, path: str, protocol_name: str, *, per_call: int | None, tell: Tell
+) -> tuple[Conclusion, bool]:
+    """Import a file of raw answers as a finished audit; a file that was imported before is the same audit."""
+    protocol = workspace.protocol(protocol_name)
+    source = Path(path)
+    answers = answers_from(source)
+    digest = content_hash([content_digest(source), per_call, protocol.name])
+    known = workspace.ledger.audits(
+        family=release.family, version=release.version, protocol=protocol.name, content=digest
+    )
+    finished = [audit for audit in known if audit.state != "open"]
+    if finished:
+        return concluded(workspace, finished[-1], tell=tell, compare=False), True
+    size = per_call * len(answers) if per_call else len(answers)
+    plan = protocol.imported_plan(size=size, per_call=per_call)
+    # An import that was killed half-way is taken up again: its answers are stored in one transaction.
+    audit = (
+        known[-1]
+        if known
+        else workspace.ledger.order(release, plan, work_for(answers, per_call), source="imported", content=digest)
+    )
+    workspace.ledger.record_all(audit.id, answers)
+    audit = closed(workspace, audit)
+    return concluded(workspace, audit, tell=tell, compare=False), False

@@ -1,0 +1,184 @@
+"""Collecting an audit's answers: endpoint, probe, bounded concurrency, and every answer into the ledger at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from flows.budget import Budget
+from flows.chat import OpenAIChat, utc_now
+from flows.collection import CollectionReport, Progress, collect
+from flows.ordering import EMBEDDED_SCHEME, is_embedded
+from flows.workspace import Workspace
+from metrics.errors import BadInputError
+from registry.audits.channels import cost_usd
+from registry.audits.plan import Request, Response
+from registry.ledger.ownership import Owner
+from registry.ledger.values import Audit
+from registry.releases import ModelRelease
+
+EMBEDDED_SLOTS = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How hard to try, and when to stop.
+
+    Parameters
+    ----------
+    concurrency : calls in flight; timeout_s : of one try; attempts : tries of one request
+    deadline_s : of one request with all its waiting
+    budget_tokens, budget_usd : stop before the audit would pass them; None is no bound
+    """
+
+    concurrency: int = 8
+    timeout_s: float = 120.0
+    attempts: int = 6
+    deadline_s: float = 900.0
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a release answers: address, model id and key (in memory only)."""
+
+    model: str
+    base_url: str | None
+    api_key: str | None = dataclasses.field(repr=False)
+    api_key_env: str | None = None
+
+
+@contextlib.contextmanager
+def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], None]) -> Iterator[Place]:
+    """The endpoint of a release; an embedded model is served for as long as the block lasts."""
+    if is_embedded(release):
+        from flows.local_model import embedded_endpoint
+
+        name = (release.base_url or "").removeprefix(EMBEDDED_SCHEME)
+        with embedded_endpoint(name, workspace.home.path, slots=EMBEDDED_SLOTS, progress=tell) as endpoint:
+            yield Place(endpoint.model, endpoint.base_url, endpoint.api_key)
+        return
+    key = None
+    if release.api_key_env:
+        key = os.environ.get(release.api_key_env)
+        if not key:
+            raise BadInputError(
+                f"{release.uri} takes its API key from the environment variable {release.api_key_env}, which is not set"
+            )
+    yield Place(release.model, release.base_url, key, release.api_key_env)
+
+
+def open_requests(workspace: Workspace, audit: Audit, *, failed: bool = False) -> list[tuple[Request, int]]:
+    """Requests that wait for an answer, each with the number of the attempt; ``failed`` takes failures up again."""
+    attempts = {(answer.index, answer.repeat): answer for answer in workspace.ledger.responses(audit.id)}
+    work = []
+    for request in workspace.ledger.requests(audit.id):
+        answer = attempts.get((request.index, request.repeat))
+        if answer is None:
+            work.append((request, 1))
+        elif failed and answer.failure is not None:
+            work.append((request, answer.attempt + 1))
+    return work
+
+
+def collect_answers(
+    workspace: Workspace,
+    audit: Audit,
+    work: Sequence[tuple[Request, int]],
+    place: Place,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None = None,
+) -> CollectionReport | None:
+    """Ask the given requests and store every answer when it arrives; None when there was nothing to ask.
+
+    A killed process loses only the answers that were under way: what arrived is in the ledger, and the next
+    run asks exactly what is open.
+    """
+    if not work:
+        return None
+    plan = audit.plan
+    attempts = {(request.index, request.repeat): attempt for request, attempt in work}
+
+    def store(response: Response) -> None:
+        attempt = attempts[response.index, response.repeat]
+        workspace.ledger.record(audit.id, dataclasses.replace(response, attempt=attempt))
+
+    async def run() -> CollectionReport:
+        chat = OpenAIChat(
+            place.model,
+            base_url=place.base_url,
+            api_key=place.api_key,
+            api_key_env=place.api_key_env,
+            sampling=plan.sampling,
+            decoding=plan.decoding,
+            decoding_spec=plan.decoding_spec,
+            differences=audit.differences,
+            timeout_s=limits.timeout_s,
+            attempts=limits.attempts,
+            deadline_s=limits.deadline_s,
+            clock=utc_now,
+        )
+        answering = _ProbedFirst(chat, lambda found: workspace.ledger.change(audit.id, differences=found))
+        try:
+            return await collect(
+                answering,
+                [request for request, _ in work],
+                concurrency=limits.concurrency,
+                on_response=store,
+                budget=_budget(workspace, audit, limits),
+                progress=progress,
+            )
+        finally:
+            await chat.aclose()
+
+    with workspace.ledger.collecting(audit.id, Owner.this_process()):
+        return asyncio.run(run())
+
+
+class _ProbedFirst:
+    """A chat whose first call finds out which parameters the endpoint takes; the others wait for it.
+
+    The probe's answer is the answer of its request: no call is made that is not in the plan.
+    """
+
+    def __init__(self, chat: OpenAIChat, on_differences: Callable[[dict[str, Any]], object]) -> None:
+        self.chat = chat
+        self.on_differences = on_differences
+        self.probed: asyncio.Task[Response] | None = None
+
+    async def answer(self, request: Request) -> Response:
+        if self.probed is None:
+            self.probed = asyncio.create_task(self._probe(request))
+            return await asyncio.shield(self.probed)
+        await asyncio.shield(self.probed)
+        return await self.chat.answer(request)
+
+    async def _probe(self, request: Request) -> Response:
+        known = self.chat.differences
+        response, differences = await self.chat.probe(request)
+        if differences != known:
+            self.on_differences(differences)
+        return response
+
+    async def aclose(self) -> None:
+        await self.chat.aclose()
+
+
+def _budget(workspace: Workspace, audit: Audit, limits: Limits) -> Budget:
+    """What this run may still spend: the limits, less what earlier runs of the same audit took."""
+    release = audit.release
+    prices = {"price_input": release.price_input, "price_output": release.price_output}
+    before = workspace.ledger.responses(audit.id)
+    prompt = sum(response.prompt_tokens or 0 for response in before)
+    completion = sum(response.completion_tokens or 0 for response in before)
+    tokens, dollars = limits.budget_tokens, limits.budget_usd
+    if tokens is not None:
+        tokens = max(0, tokens - prompt - completion)
+    if dollars is not None:
+        dollars = max(0.0, dollars - (cost_usd(prompt, completion, *prices.values()) or 0.0))
+    return Budget(max_tokens=tokens, max_cost_usd=dollars, **prices)

@@ -1,0 +1,276 @@
+"""``audit``, ``retry``, ``import``: asking a release, and taking answers that somebody else collected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.auditing import import_answers, run_audit
+from flows.collecting import Limits
+from flows.collection import CollectionReport
+from flows.commands.progress import shown
+from flows.commands.results import channels_as_json, comparison_table, row_as_json
+from flows.commands.shared import (
+    Exit,
+    HomeOption,
+    JsonOption,
+    ProtocolOption,
+    number,
+    print_json,
+    print_text,
+    say,
+    workspace_of,
+)
+from flows.concluding import Conclusion
+from flows.ordering import Order, ordered
+from metrics.errors import BadInputError
+
+ReleaseArgument = Annotated[
+    str, typer.Argument(help="The release, as models:/nova-chat/3 or models:/nova-chat@champion")
+]
+ConcurrencyOption = Annotated[int, typer.Option(min=1, help="Calls under way at the same time.")]
+TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one try of a call.")]
+AttemptsOption = Annotated[int, typer.Option(min=1, help="Tries of one call, the first included.")]
+DeadlineOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one call with all its tries and waiting.")]
+
+
+def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
+    """A finished audit for machines."""
+    audit, comparison = conclusion.scored.audit, conclusion.comparison
+    return {
+        "release": audit.release.uri,
+        "protocol": audit.protocol,
+        "audit": audit.id,
+        "occasion": audit.occasion,
+        "state": audit.state,
+        "source": audit.source,
+        "collection_key": audit.plan.collection_key,
+        "scoring_version": audit.scoring_version,
+        "differences": dict(audit.differences),
+        "channels": channels_as_json(conclusion.scored.reading.channels),
+        "scores": [
+            {
+                name: getattr(score, name)
+                for name in ("metric", "dimension", "group", "value", "low", "high", "n", "n_clusters")
+            }
+            | {"severity": score.severity, "reason": score.reason or None}
+            for score in conclusion.scored.scores
+        ],
+        "previous": conclusion.previous.uri if conclusion.previous and comparison else None,
+        "verdict": comparison.verdict if comparison else None,
+        "why": comparison.why if comparison else conclusion.note,
+        "comparisons": [row_as_json(row) for row in comparison.rows] if comparison else [],
+        "exit_code": conclusion.exit_code,
+    }
+
+
+def result_text(conclusion: Conclusion) -> str:
+    """A finished audit for people: what was asked, what came back, how it scores, what changed."""
+    audit, channels = conclusion.scored.audit, conclusion.scored.reading.channels
+    lines = [f"{audit.release.uri}, {audit.protocol}, occasion {audit.occasion}: {audit.state}"]
+    rates = ", ".join(
+        f"{name} {share:.1%}" for name, share in sorted(channels.rates().items(), key=lambda item: -item[1])
+    )
+    asked = (
+        f"{channels.expected:,} personas asked for"
+        if channels.expected is not None
+        else f"{channels.usable:,} personas"
+    )
+    lines.append(f"{channels.calls:,} calls, {asked}, {channels.usable:,} usable ({rates})")
+    if channels.mixed_release:
+        lines.append(f"answered by more than one model: {', '.join(sorted(channels.served_models))}")
+    if audit.differences:
+        lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
+    mean = next((s for s in conclusion.scored.scores if s.metric == MEAN and s.dimension == "overall"), None)
+    if mean is not None and mean.value is not None:
+        interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
+        lines.append(
+            f"mean normalized score {number(mean.value)}{interval} from {mean.n:,} personas in {mean.n_clusters:,} calls"
+        )
+    elif mean is not None:
+        lines.append(f"mean normalized score not measurable: {mean.reason}")
+    if conclusion.comparison is None:
+        lines.append(conclusion.note)
+    else:
+        previous = conclusion.previous.uri if conclusion.previous else ""
+        lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison)]
+        lines += ["", f"verdict: {conclusion.comparison.verdict}. {conclusion.comparison.why}"]
+    return "\n".join(line for line in lines if line is not None)
+
+
+MEAN = "mean-normalized-cramers-v-debiased"
+
+
+def finish(result: Conclusion | CollectionReport, release: str, protocol: str, json: bool) -> None:
+    """Print the end of an audit and leave with its exit code."""
+    if isinstance(result, CollectionReport):
+        say(
+            f"{release}: stopped after {result.done} calls ({result.why or result.stopped_by}); everything that arrived is "
+            f"stored. Continue with 'spiritlevel audit {release} --protocol {protocol}'"
+        )
+        if json:
+            outcomes = dict(result.outcomes)
+            print_json(
+                {
+                    "release": release,
+                    "protocol": protocol,
+                    "state": "open",
+                    "stopped_by": result.stopped_by,
+                    "outcomes": outcomes,
+                }
+            )
+        raise typer.Exit(Exit.INCONCLUSIVE)
+    if json:
+        print_json(result_as_json(result))
+    else:
+        print_text(result_text(result))
+    raise typer.Exit(result.exit_code)
+
+
+def audit(
+    release: ReleaseArgument,
+    protocol: Annotated[str, typer.Option("--protocol", help="Which instrument, such as persona-brainstorm.")],
+    personas: Annotated[
+        int | None, typer.Option(min=1, help="How many personas to ask for. Default: 5,000 (240 embedded).")
+    ] = None,
+    concurrency: ConcurrencyOption = 8,
+    seed: Annotated[int | None, typer.Option(help="Base of the per-call seeds. Default: 0.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Start another occasion though one is there.")] = False,
+    per_call: Annotated[
+        int | None, typer.Option(help="Personas per call: 20 (the paper's prompt, default) or 1.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(min=0, help="Sampling temperature. Default: 1.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Nucleus sampling. Default: the provider's.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Bound of one answer. Default: the provider's.")] = None,
+    decoding: Annotated[str | None, typer.Option(help="free-text (default), json-schema or grammar.")] = None,
+    decoding_spec: Annotated[Path | None, typer.Option(help="File with the schema or grammar.")] = None,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="Stop before the audit costs more than this.")] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop before the audit takes more tokens than this.")
+    ] = None,
+    timeout_s: TimeoutOption = 120.0,
+    attempts: AttemptsOption = 6,
+    deadline_s: DeadlineOption = 900.0,
+    flow: Annotated[
+        bool, typer.Option("--flow", help="Run as a Prefect flow run, on the configured server if any.")
+    ] = False,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Audit a release: ask it, score its answers, compare it with the previous release, publish.
+
+    Interrupted audits go on where they stopped; a finished one prints its stored result and asks nothing.
+
+    Exit code: 0 ok, 1 regressed, 2 bad input or a provider that never answered, 3 inconclusive or incomplete.
+
+    Example: spiritlevel audit models:/nova-chat/3 --protocol persona-brainstorm --personas 5000 --budget-usd 20
+    """
+    with workspace_of(home) as workspace:
+        found = workspace.releases.find(release)
+        order = Order(
+            protocol=protocol,
+            size=personas,
+            seed=seed,
+            new=new,
+            per_call=per_call,
+            temperature=temperature,
+            top_p=top_p,
+            max_tokens=max_tokens,
+            decoding=decoding,
+            decoding_spec=_spec(decoding_spec),
+        )
+        limits = Limits(
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            deadline_s=deadline_s,
+            budget_tokens=budget_tokens,
+            budget_usd=budget_usd,
+        )
+        asked = ordered(workspace, found, order)
+        if flow:
+            from flows.audit import audit_ordered
+
+            result = audit_ordered(workspace, asked, limits)
+        else:
+            result = run_audit(workspace, asked, limits, tell=say, shown=shown)
+        finish(result, found.uri, protocol, json)
+
+
+def _spec(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"the decoding spec {path} cannot be read: {error}") from error
+
+
+def retry(
+    release: ReleaseArgument,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Ask again what timed out or failed at the provider.")
+    ] = False,
+    protocol: ProtocolOption = None,
+    concurrency: ConcurrencyOption = 8,
+    timeout_s: TimeoutOption = 120.0,
+    attempts: AttemptsOption = 6,
+    deadline_s: DeadlineOption = 900.0,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Ask again only the calls that failed in a release's newest audit. Answers that came stay as they are.
+
+    Example: spiritlevel retry models:/nova-chat/3 --failed
+    """
+    from flows.judging import chosen_protocol
+
+    if not failed:
+        raise BadInputError("retry asks again what failed: say so with --failed (for a new sample use 'audit --new')")
+    with workspace_of(home) as workspace:
+        found = workspace.releases.find(release)
+        name = chosen_protocol(workspace, protocol, [found])
+        audits = [
+            audit
+            for audit in workspace.ledger.audits(family=found.family, version=found.version, protocol=name)
+            if audit.source == "live"
+        ]
+        if not audits:
+            raise BadInputError(f"{found.uri} has no live {name} audit to retry")
+        limits = Limits(concurrency=concurrency, timeout_s=timeout_s, attempts=attempts, deadline_s=deadline_s)
+        result = run_audit(workspace, audits[-1], limits, tell=say, shown=shown, failed=True)
+        finish(result, found.uri, name, json)
+
+
+def import_command(
+    release: ReleaseArgument,
+    file: Annotated[
+        Path, typer.Argument(help=".jsonl with one answer a line, or .csv / .parquet with one persona a row.")
+    ],
+    protocol: Annotated[str, typer.Option("--protocol", help="The instrument whose prompt was used.")],
+    per_call: Annotated[
+        int | None, typer.Option(min=1, help="Personas asked for per call, when known: shortfall is then counted.")
+    ] = None,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Import raw answers that you have already, score and publish them. Asks no model.
+
+    A line is {"text": "...", "model": "...", "finish_reason": "...", "usage": {...}}; only "text" is required.
+    Importing the same file again is the same audit.
+
+    Example: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
+    """
+    with workspace_of(home) as workspace:
+        found = workspace.releases.find(release)
+        conclusion, known = import_answers(workspace, found, str(file), protocol, per_call=per_call, tell=say)
+        if known:
+            say(f"{file.name} was imported before: this is audit {conclusion.scored.audit.id}")
+        if json:
+            print_json(result_as_json(conclusion))
+        else:
+            print_text(result_text(conclusion))

@@ -1,0 +1,58 @@
+"""Progress of a collection on standard error: count, rate, time left, cost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from flows.collection import Progress
+from flows.commands.shared import notes, say
+
+_LINE_EVERY_S = 10.0  # between lines when standard error is not a terminal
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them.
+
+    >>> duration(42), duration(754), duration(7300)
+    ('42 s', '12 min 34 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def told(label: str, before: int, progress: Progress) -> str:
+    """One line on how far a collection is; ``before`` requests were answered by an earlier run."""
+    total = f" of {before + progress.total}" if progress.total is not None else ""
+    parts = [f"{label}: {before + progress.done}{total} calls", f"{progress.rate_per_s:.1f} a second"]
+    if progress.eta_s is not None:
+        parts.append(f"{duration(progress.eta_s)} left")
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    parts.append(f"{progress.tokens:,} tokens")
+    parts.append("cost unknown" if progress.cost_usd is None else f"${progress.cost_usd:.4f}")
+    return ", ".join(parts)
+
+
+@contextmanager
+def shown(label: str, before: int = 0) -> Iterator[Callable[[Progress], None]]:
+    """A callback that shows progress: one live line at a terminal, else a line every ten seconds."""
+    console = notes()
+    if console.is_terminal:
+        with console.status(f"{label}: starting") as status:
+            yield lambda progress: status.update(told(label, before, progress))
+        return
+    last = time.monotonic()
+
+    def line(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _LINE_EVERY_S or progress.done == progress.total:
+            last = time.monotonic()
+            say(told(label, before, progress))
+
+    yield line

@@ -1,0 +1,264 @@
+"""``compare``, ``card``, ``export``, ``status``: what is in the ledger, for people and machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.shared import (
+    Exit,
+    HomeOption,
+    JsonOption,
+    ProtocolOption,
+    number,
+    print_json,
+    print_text,
+    pvalue,
+    say,
+    workspace_of,
+)
+from metrics.errors import BadInputError
+
+if TYPE_CHECKING:
+    from metrics.results import Comparison
+    from registry.audits.channels import Channels
+    from registry.ledger.values import StoredComparison
+
+VERDICT_EXIT = {
+    "regressed": Exit.REGRESSED,
+    "improved": Exit.OK,
+    "unchanged": Exit.OK,
+    "inconclusive": Exit.INCONCLUSIVE,
+    "not measurable": Exit.INCONCLUSIVE,
+}
+_ROW = (
+    "metric",
+    "dimension",
+    "previous",
+    "current",
+    "delta",
+    "low",
+    "high",
+    "pvalue",
+    "qvalue",
+    "pvalue_up",
+    "qvalue_up",
+    "verdict",
+    "why",
+    "n_previous",
+    "n_current",
+    "clusters_previous",
+    "clusters_current",
+    "smallest_change",
+    "merged",
+)
+
+
+def row_as_json(row: Comparison) -> dict[str, Any]:
+    """One comparison for machines."""
+    return {name: list(value) if isinstance(value := getattr(row, name), tuple) else value for name in _ROW}
+
+
+def channels_as_json(channels: Channels) -> dict[str, Any]:
+    """What came back besides the scores, for machines."""
+    return {
+        "outcomes": channels.rates(),
+        "coverage": channels.coverage,
+        "calls": channels.calls,
+        "call_outcomes": dict(channels.call_outcomes),
+        "expected": channels.expected,
+        "usable": channels.usable,
+        "shortfall": channels.shortfall,
+        "format": dict(channels.formats),
+        "duplicates": channels.duplicate_rate,
+        "served_models": dict(channels.served_models),
+        "requested_model": channels.requested_model,
+        "prompt_tokens": channels.prompt_tokens,
+        "completion_tokens": channels.completion_tokens,
+        "cost_usd": channels.cost_usd,
+    }
+
+
+def comparison_table(comparison: StoredComparison) -> str:
+    """The rows of a comparison as fixed-width text."""
+    head = f"{'bias dimension':31} {'previous':>9} {'current':>9} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
+    lines = [head, "-" * len(head)]
+    for row in comparison.rows:
+        if row.delta is None:
+            lines.append(f"{row.dimension:31} {row.verdict}: {row.why}")
+            continue
+        interval = "" if row.low is None or row.high is None else f"[{row.low:+.3f}, {row.high:+.3f}]"
+        lines.append(
+            f"{row.dimension:31} {number(row.previous):>9} {number(row.current):>9} {row.delta:>+8.3f}  {interval:17} "
+            f"{pvalue(row.qvalue):>6}  {row.verdict}"
+        )
+    return "\n".join(lines)
+
+
+def compare(
+    previous: Annotated[str, typer.Argument(help="The release to compare with, as models:/nova-chat/2")],
+    current: Annotated[str, typer.Argument(help="The release to judge, as models:/nova-chat/3")],
+    protocol: ProtocolOption = None,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Compare two audited releases: one verdict per bias dimension, and one for the release.
+
+    Exit code: 0 unchanged or improved, 1 regressed, 3 inconclusive or not measurable.
+
+    Example: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
+    """
+    from flows.concluding import publish_comparison
+    from flows.judging import chosen_protocol, compare_releases
+    from flows.scoring import read_answers
+
+    with workspace_of(home) as workspace:
+        policy = workspace.home.policy()
+        one, other = workspace.releases.find(previous), workspace.releases.find(current)
+        name = chosen_protocol(workspace, protocol, [one, other])
+        comparison = compare_releases(workspace, one, other, name, policy)
+        sides = {
+            side: read_answers(workspace, workspace.ledger.audit(audit)).channels
+            for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
+        }
+        publish_comparison(workspace, comparison, say)
+        if json:
+            print_json(
+                {
+                    "family": comparison.family,
+                    "previous": one.uri,
+                    "current": other.uri,
+                    "protocol": name,
+                    "verdict": comparison.verdict,
+                    "why": comparison.why,
+                    "channels": {side: channels_as_json(channels) for side, channels in sides.items()},
+                    "comparisons": [row_as_json(row) for row in comparison.rows],
+                    "policy": dict(comparison.policy),
+                }
+            )
+        else:
+            print_text(f"{one.uri} -> {other.uri}, {name}\n")
+            print_text(comparison_table(comparison))
+            print_text(f"\nverdict: {comparison.verdict}. {comparison.why}")
+        raise typer.Exit(VERDICT_EXIT[comparison.verdict])
+
+
+def card(
+    family: Annotated[str, typer.Argument(help="Name of the model line.")],
+    format: Annotated[str, typer.Option(help="md, html or json.")] = "md",  # noqa: A002 - the option's name
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write. Default: standard output.")
+    ] = None,
+    protocol: ProtocolOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Print or write the longitudinal model card of a family.
+
+    Example: spiritlevel card nova-chat --format html -o card.html
+    """
+    from flows.carding import card_of, rendered
+    from flows.judging import chosen_protocol
+
+    if format not in {"md", "html", "json"}:
+        raise BadInputError(f"--format should be md, html or json, not {format!r}")
+    with workspace_of(home) as workspace:
+        releases = workspace.releases.list(family)
+        name = chosen_protocol(workspace, protocol, releases)
+        text = rendered(card_of(workspace, family, name), format)
+        if output is None:
+            print_text(text)
+        else:
+            written(output, text)
+            say(f"wrote {output}")
+
+
+def written(path: Path, text: str) -> None:
+    """Write a file whole or not at all, with one clear sentence when it cannot be."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise BadInputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def export(
+    release: Annotated[str, typer.Argument(help="The release, as models:/nova-chat/3")],
+    file: Annotated[
+        Path | None, typer.Argument(help="JSON Lines file for the raw answers.", show_default=False)
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(help="CSV file with one row per record instead: terms as answered, and categories.")
+    ] = None,
+    protocol: ProtocolOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Write an audit's evidence: raw answers (lossless), or one row per record.
+
+    Examples: spiritlevel export models:/nova-chat/3 answers.jsonl
+    spiritlevel export models:/nova-chat/3 --records records.csv
+    """
+    from flows.judging import chosen_protocol
+    from flows.scoring import read_answers
+    from registry.ledger.bundles import lines_of, record_table
+
+    if (file is None) == (records is None):
+        raise BadInputError("give one of FILE (raw answers as JSON Lines) and --records FILE.csv (one row per record)")
+    with workspace_of(home) as workspace:
+        found = workspace.releases.find(release)
+        name = chosen_protocol(workspace, protocol, [found])
+        audits = workspace.ledger.audits(family=found.family, version=found.version, protocol=name)
+        if not audits:
+            raise BadInputError(f"{found.uri} has no {name} audit to export")
+        audit = audits[-1]
+        if records is not None:
+            frame = record_table(read_answers(workspace, audit).frame)
+            written(records, frame.to_csv(index=False, lineterminator="\n"))
+            say(f"wrote {len(frame):,} records of audit {audit.id} to {records}")
+        elif file is not None:
+            answers = workspace.ledger.responses(audit.id)
+            written(file, "".join(line + "\n" for line in lines_of(answers)))
+            say(f"wrote {len(answers):,} answers of audit {audit.id} to {file}")
+
+
+def status(json: JsonOption = False, home: HomeOption = None) -> None:
+    """Show every audit in the ledger: how far it is, and the newest verdict.
+
+    Example: spiritlevel status --json
+    """
+    with workspace_of(home) as workspace:
+        verdicts = {c.current_audit: c for c in workspace.ledger.comparisons()}
+        rows = []
+        for audit in workspace.ledger.audits():
+            done, total = workspace.ledger.progress(audit.id)
+            comparison = verdicts.get(audit.id)
+            rows.append(
+                {
+                    "audit": audit.id,
+                    "release": audit.release.uri,
+                    "protocol": audit.protocol,
+                    "occasion": audit.occasion,
+                    "source": audit.source,
+                    "state": audit.state,
+                    "answered": done,
+                    "requests": total,
+                    "ordered_at": audit.ordered_at,
+                    "finished_at": audit.finished_at,
+                    "verdict": comparison.verdict if comparison else None,
+                    "published": audit.run_id is not None,
+                }
+            )
+        if json:
+            print_json({"home": str(workspace.home.path), "audits": rows})
+            return
+        print_text(f"home: {workspace.home.path}")
+        for row in rows:
+            verdict = row["verdict"] or "no comparison yet"
+            print_text(
+                f"audit {row['audit']}: {row['release']} {row['protocol']} occasion {row['occasion']} ({row['source']}): "
+                f"{row['state']}, {row['answered']} of {row['requests']} requests, {verdict}"
+            )
+        if not rows:
+            say("no audits yet; 'spiritlevel demo' shows what one looks like")

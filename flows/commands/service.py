@@ -1,0 +1,138 @@
+"""``demo``, ``init``, ``serve``, ``ui``: getting started, and keeping going."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from flows.commands.shared import HomeOption, print_text, say, workspace_of
+from metrics.errors import BadInputError
+
+
+def demo(
+    personas: Annotated[
+        int | None, typer.Option(min=1, help="Personas to ask each build for. Default: 240, about 5 minutes in all.")
+    ] = None,
+    home: HomeOption = None,
+) -> None:
+    """Audit two real builds of a small model on this machine: no key, no server, no account.
+
+    The first is SmolLM2-135M-Instruct as it is published on the package index; the second is the same model
+    quantised once more, a degraded build as users meet them. Both imagine people, are scored, compared and
+    published to a local MLflow, and you get a model card. With few personas the honest verdict may be
+    'inconclusive'; the card then says which size would decide.
+
+    Example: spiritlevel demo --personas 1000
+    """
+    from flows.commands.audits import result_text
+    from flows.commands.progress import shown
+    from flows.demo import demonstrated
+    from flows.tracking import model_link
+
+    with workspace_of(home) as workspace:
+        say(f"Everything is kept in {workspace.home.path}")
+        made = demonstrated(workspace, personas, tell=say, shown=shown, folder=workspace.home.path / "demo")
+        print_text(result_text(made.second))
+        print_text("\nThe model card:")
+        for path in made.files:
+            print_text(f"  {path}")
+        print_text("\nOpen the MLflow UI on it with:")
+        print_text(f"  {_own_command()} ui --home {shlex.quote(str(workspace.home.path))}")
+        print_text(f"and look at {model_link('http://127.0.0.1:5000', made.second.scored.audit.release.family)}")
+
+
+def _own_command() -> str:
+    """How the user called this program: through uv, or as an installed command."""
+    import os
+
+    return "uv run spiritlevel" if os.environ.get("UV_RUN_RECURSION_DEPTH") else "spiritlevel"
+
+
+def init(home: HomeOption = None) -> None:
+    """Make the home folder with a commented configuration file and an empty ledger.
+
+    Example: spiritlevel init --home ./audits
+    """
+    from flows.settings import CONFIGURATION, CONFIGURATION_TEXT
+
+    with workspace_of(home) as workspace:
+        path = workspace.home.path / CONFIGURATION
+        if path.exists():
+            say(f"{path} is there already; it was left as it is")
+        else:
+            path.write_text(CONFIGURATION_TEXT, encoding="utf-8")
+            say(f"wrote {path}")
+        identity = workspace.ledger.identity
+        print_text(f"home {workspace.home.path}, ledger {identity}")
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def interval(text: str) -> timedelta:
+    """A length of time such as 7d, 12h, 30m or 90s.
+
+    >>> interval("7d")
+    datetime.timedelta(days=7)
+    """
+    found = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    if not found or int(found[1]) == 0:
+        raise BadInputError(f"an interval is a number with s, m, h, d or w, such as 7d or 12h; not {text!r}")
+    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+def serve(
+    release: Annotated[str, typer.Argument(help="The release, as models:/nova-chat/3 or models:/nova-chat@champion")],
+    every: Annotated[str, typer.Option(help="How often: a number with s, m, h, d or w, such as 7d.")],
+    protocol: Annotated[str, typer.Option("--protocol", help="Which instrument.")] = "persona-brainstorm",
+    personas: Annotated[int | None, typer.Option(min=1, help="Personas to ask for each time.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Calls under way at the same time.")] = 8,
+    home: HomeOption = None,
+) -> None:
+    """Re-audit a release on an interval until stopped, in one process; each time is a new occasion.
+
+    The first audit starts at once. A 'regressed' verdict appends a line to alerts.jsonl in the home folder. Uses
+    the Prefect server of PREFECT_API_URL when one is configured, else a temporary one.
+
+    Example: spiritlevel serve models:/nova-chat@champion --every 7d
+    """
+    from flows.serving import serve_release
+
+    length = interval(every)
+    with workspace_of(home) as workspace:
+        found = workspace.releases.find(release)
+        workspace.protocol(protocol)
+        place = workspace.home
+    say(f"auditing {found.uri} every {every}; alerts go to {place.alerts}; stop with Ctrl-C")
+    serve_release(release, length, protocol=protocol, personas=personas, concurrency=concurrency, home=place)
+
+
+def ui(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 5000,
+    print_command: Annotated[bool, typer.Option("--print", help="Print the command instead of running it.")] = False,
+    home: HomeOption = None,
+) -> None:
+    """Open the MLflow UI on this home folder's store, on this machine only. Stop it with Ctrl-C.
+
+    Example: spiritlevel ui --port 5001
+    """
+    import os
+    import subprocess
+
+    from flows.tracking import ui_command, ui_environment
+
+    with workspace_of(home) as workspace:
+        tracking = workspace.tracking
+        if tracking.is_server:
+            print_text(f"MLflow runs already: open {tracking.uri}")
+            return
+        command, environment = ui_command(tracking, port), ui_environment(tracking)
+    if print_command:
+        print_text(shlex.join(command))
+        return
+    say(f"MLflow UI on http://127.0.0.1:{port} (stop with Ctrl-C)")
+    raise typer.Exit(subprocess.run(command, env=os.environ | environment, check=False).returncode)

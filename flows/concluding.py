@@ -1,0 +1,175 @@
+"""What follows when an audit has its answers: scores, comparison, publication, alert, exit code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from flows.judging import judged, why_not_comparable
+from flows.scoring import Scored, finished, read_answers, scored
+from flows.workspace import Workspace
+from registry.ledger.values import Audit, StoredComparison
+from registry.releases import ModelRelease
+
+Tell = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A finished audit with everything that follows from it.
+
+    ``note`` says why there is no comparison, when there is none.
+    """
+
+    scored: Scored
+    comparison: StoredComparison | None
+    previous: ModelRelease | None
+    note: str
+
+    @property
+    def exit_code(self) -> int:
+        """0 ok; 1 regressed; 3 inconclusive, not measurable or incomplete."""
+        verdict = self.comparison.verdict if self.comparison else None
+        if verdict == "regressed":
+            return 1
+        measured = any(score.value is not None for score in self.scored.scores if score.metric == "cramers-v")
+        if self.scored.audit.state == "incomplete" or not measured:
+            return 3
+        return 3 if verdict in {"inconclusive", "not measurable"} else 0
+
+
+def closed(workspace: Workspace, audit: Audit) -> Audit:
+    """Set an audit's state from its answers: complete, incomplete when calls failed, else still open."""
+    done, total = workspace.ledger.progress(audit.id)
+    if done < total:
+        return audit if audit.state == "open" else workspace.ledger.change(audit.id, state="open", finished_at=None)
+    failures = any(answer.failure is not None for answer in workspace.ledger.responses(audit.id))
+    state = "incomplete" if failures else "complete"
+    if audit.state == state:
+        return audit
+    return workspace.ledger.change(audit.id, state=state, finished_at=workspace.ledger.clock())
+
+
+def reference_audit(workspace: Workspace, audit: Audit) -> tuple[ModelRelease | None, Audit | None, str]:
+    """What an audit is compared with: the previous release, else the first audit of this one; and why with nothing."""
+    release = audit.release
+    previous = workspace.releases.previous(release)
+    if previous is None:
+        earlier = [
+            other
+            for other in finished(workspace, family=release.family, version=release.version, protocol=audit.protocol)
+            if other.id < audit.id and not why_not_comparable(other, audit)
+        ]
+        if earlier:
+            return release, earlier[0], ""
+        return None, None, f"{release.uri} is the first release of its family that was audited: this is its baseline"
+    others = finished(workspace, family=previous.family, version=previous.version, protocol=audit.protocol)
+    for other in reversed(others):
+        if not why_not_comparable(other, audit):
+            return previous, other, ""
+    if not others:
+        return None, None, f"the previous release {previous.uri} has no finished {audit.protocol} audit to compare with"
+    return previous, others[-1], why_not_comparable(others[-1], audit) or ""
+
+
+def concluded(
+    workspace: Workspace, audit: Audit, *, tell: Tell, compare: bool = True, publish: bool = True
+) -> Conclusion:
+    """Score a finished audit, compare it with its reference, and publish both."""
+    comparison, previous, note = None, None, ""
+    if compare:
+        previous, reference, note = reference_audit(workspace, audit)
+        if reference is not None:
+            comparison = judged(workspace, reference, audit, workspace.home.policy(), note or None)
+    result = scored(workspace, workspace.ledger.audit(audit.id))
+    conclusion = Conclusion(result, comparison, previous, note)
+    if publish:
+        publish_audit(workspace, result, tell)
+        if comparison is not None:
+            publish_comparison(workspace, comparison, tell)
+        publish_card(workspace, audit.release.family, audit.protocol, tell)
+    return conclusion
+
+
+def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
+    """Publish an audit to MLflow, once per scoring version; what fails is said and can be repeated."""
+    from flows import tracking
+
+    audit = result.audit
+    protocol = workspace.protocol(audit.protocol)
+
+    def publish() -> None:
+        run_id = tracking.publish_audit(
+            workspace.tracking,
+            audit,
+            result.reading.channels,
+            result.scores,
+            tables=protocol.tables(result.reading),
+            texts={f"prompts/{name}.txt": text for name, text in audit.plan.prompts.items()},
+            ledger=workspace.ledger.identity,
+        )
+        workspace.ledger.change(audit.id, run_id=run_id)
+        points = [
+            (other.finished_at or other.ordered_at, other.release, workspace.ledger.scores(other.id))
+            for other in finished(workspace, family=audit.release.family, protocol=audit.protocol)
+            if other.scoring_version == audit.scoring_version
+        ]
+        tracking.publish_timeline(workspace.tracking, audit.release.family, audit.protocol, points)
+
+    _attempted(publish, tell, f"audit {audit.id}")
+
+
+def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell: Tell) -> None:
+    """Publish a comparison and the family's new card to MLflow; what fails is said and can be repeated."""
+    from flows import tracking
+
+    previous = workspace.ledger.audit(comparison.previous_audit)
+    current = workspace.ledger.audit(comparison.current_audit)
+
+    def publish() -> None:
+        for audit in (previous, current):  # a new name list gives both sides new scores
+            if audit.run_id is None or audit.scoring_version != comparison.scoring_version:
+                publish_audit(workspace, scored(workspace, audit), tell)
+        run_id = tracking.publish_comparison(
+            workspace.tracking,
+            comparison.rows,
+            previous=previous.release,
+            current=current.release,
+            protocol=comparison.protocol,
+            verdict=comparison.verdict,
+            why=comparison.why,
+            policy=comparison.policy,
+            key=f"{workspace.ledger.identity}/{comparison.id}",
+            previous_channels=read_answers(workspace, previous).channels,
+            current_channels=read_answers(workspace, current).channels,
+            compared_at=comparison.made_at,
+        )
+        workspace.ledger.published_comparison(comparison.id, run_id)
+
+    _attempted(publish, tell, f"comparison {comparison.id}")
+
+
+def publish_card(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:
+    """Attach the family's newest card to its release run and model version."""
+    from flows import tracking
+    from flows.carding import card_of, rendered
+
+    def publish() -> None:
+        card = card_of(workspace, family, protocol)
+        files: dict[str, bytes | str] = {f"card.{form}": rendered(card, form) for form in ("md", "html", "json")}
+        verdict = card.verdict or "baseline"
+        summary = f"**{verdict}** ({protocol}): {card.why}"
+        tracking.publish_card(workspace.tracking, card.release, files, verdict=verdict, summary=summary)
+
+    _attempted(publish, tell, f"the card of {family}")
+
+
+def _attempted(publish: Callable[[], None], tell: Tell, what: str) -> None:
+    # Results are safe in the ledger; a tracking server that is down must not turn a finished audit into a failure.
+    from mlflow.exceptions import MlflowException
+
+    try:
+        publish()
+    except (MlflowException, OSError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        tell(f"{what} is stored but was not published to MLflow ({first}); the same command publishes it later")

@@ -1,0 +1,106 @@
+"""From stored answers to stored scores. Asks no model; may be repeated at any time."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from flows.workspace import Workspace
+from metrics.errors import BadInputError
+from metrics.results import Score
+from registry.audits.protocols.persona_brainstorm import TAKE_NAMES_AGAIN_BELOW, Reading
+from registry.ledger.values import Audit, NameList
+
+SCORING_SEED = 0  # of the resampling; fixed, so that the same answers give the same numbers on every machine
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scored:
+    """An audit with its answers as read and its scores under the current scoring version."""
+
+    audit: Audit
+    reading: Reading
+    names: tuple[str, ...]
+    scores: list[Score]
+
+
+def read_answers(workspace: Workspace, audit: Audit) -> Reading:
+    """An audit's answers as its protocol reads them today; read once per command."""
+    responses = workspace.ledger.responses(audit.id)
+    key = (audit.id, sum(response.attempt for response in responses))
+    if key not in workspace.readings:
+        release = audit.release
+        workspace.readings[key] = workspace.protocol(audit.protocol).read(
+            workspace.ledger.requests(audit.id),
+            responses,
+            requested_model=release.model if audit.source == "live" else None,
+            price_input=release.price_input,
+            price_output=release.price_output,
+        )
+    reading: Reading = workspace.readings[key]
+    return reading
+
+
+def finished(workspace: Workspace, **filters: Any) -> list[Audit]:
+    """Audits that have all the answers they will get, oldest first."""
+    return [audit for audit in workspace.ledger.audits(**filters) if audit.state != "open"]
+
+
+def frozen_names(workspace: Workspace, current: Audit) -> tuple[str, ...]:
+    """The family's frozen name list, made at its first comparison by pooling over its audits.
+
+    When a release hardly uses the listed names any more (less than half of what its own most frequent names
+    would cover), a new version is pooled with that release in it; history is then scored again.
+    """
+    ledger, protocol = workspace.ledger, workspace.protocol(current.protocol)
+    family = current.release.family
+    newest = ledger.name_list(family, current.protocol)
+    if newest is not None and (
+        current.id in newest.audits or _covers(protocol, newest.names, read_answers(workspace, current))
+    ):
+        return newest.names
+    pooled = finished(workspace, family=family, protocol=current.protocol)
+    names = protocol.names([read_answers(workspace, audit).frame for audit in pooled])
+    reason = (
+        f"pooled over {len(pooled)} audits at the first comparison"
+        if newest is None
+        else f"audit {current.id} hardly used the names of version {newest.version}; pooled again over {len(pooled)} audits"
+    )
+    made = NameList(
+        family=family,
+        protocol=current.protocol,
+        version=newest.version + 1 if newest else 1,
+        names=names,
+        audits=tuple(audit.id for audit in pooled),
+        reason=reason,
+    )
+    ledger.freeze_names(made)
+    return made.names
+
+
+def _covers(protocol: Any, names: Sequence[str], reading: Reading) -> bool:
+    used = reading.frame.loc[reading.frame["outcome"] == "ok", "name_category"].dropna()
+    own = protocol.names([reading.frame])
+    best = used.isin(own).sum()
+    return bool(best == 0 or used.isin(names).sum() >= TAKE_NAMES_AGAIN_BELOW * best)
+
+
+def scored(workspace: Workspace, audit: Audit) -> Scored:
+    """The audit's scores under today's scoring version; measured now when the stored ones are of another."""
+    if audit.state == "open":
+        done, total = workspace.ledger.progress(audit.id)
+        raise BadInputError(
+            f"audit {audit.id} of {audit.release.uri} is not finished ({done} of {total} requests); resume it with "
+            f"'spiritlevel audit {audit.release.uri} --protocol {audit.protocol}'"
+        )
+    reading = read_answers(workspace, audit)
+    protocol = workspace.protocol(audit.protocol)
+    frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
+    names = frozen.names if frozen else protocol.names([reading.frame])
+    version = protocol.scoring_version(names)
+    if audit.scoring_version == version:
+        return Scored(audit, reading, names, workspace.ledger.scores(audit.id, version))
+    scores = protocol.scores(reading, names, seed=SCORING_SEED)
+    workspace.ledger.store_scores(audit.id, version, scores)
+    return Scored(workspace.ledger.audit(audit.id), reading, names, scores)

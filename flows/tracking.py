@@ -1,0 +1,309 @@
+"""Publishing to MLflow: audits, comparisons, the timeline of a family, and model cards.
+
+MLflow holds a view that can be lost and made again from the ledger. Everything here may be called again, also
+after it stopped half-way: no second run, no second point, no second table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from flows.metric_keys import (
+    channel_metrics,
+    comparison_metrics,
+    headline_metrics,
+    reason_tags,
+    score_metrics,
+    segment,
+    severity_tags,
+    verdict_tags,
+)
+from flows.stores import (
+    METRICS_PER_BATCH,
+    PublishedRun,
+    Tracking,
+    add_points,
+    compare_link,
+    day_step,
+    model_link,
+    moment_ms,
+    put_files,
+    read_back,
+    run_for,
+    run_link,
+    set_texts,
+    timeline_link,
+    ui_command,
+    ui_environment,
+)
+from metrics.results import Comparison, Score
+from registry.audits.channels import Channels
+from registry.ledger.values import Audit
+from registry.releases import RELEASES_EXPERIMENT, ModelRelease
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow import MlflowClient
+
+__all__ = [
+    "COMPARISONS_EXPERIMENT",
+    "TIMELINE_EXPERIMENT",
+    "PublishedRun",
+    "Tracking",
+    "compare_link",
+    "model_link",
+    "publish_audit",
+    "publish_card",
+    "publish_comparison",
+    "publish_timeline",
+    "read_back",
+    "run_link",
+    "timeline_link",
+    "ui_command",
+    "ui_environment",
+]
+
+COMPARISONS_EXPERIMENT = "spiritlevel/comparisons"
+TIMELINE_EXPERIMENT = "spiritlevel/timeline"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False, default=str)
+
+
+def publish_audit(
+    tracking: Tracking,
+    audit: Audit,
+    channels: Channels,
+    scores: Sequence[Score],
+    *,
+    tables: Mapping[str, pd.DataFrame],
+    texts: Mapping[str, str],
+    ledger: str = "ledger",
+) -> str:
+    """Publish one audit as a run nested under its release's run; returns the run's id.
+
+    ``tables`` are frames by name (letters, digits, ``_-.``), stored as ``tables/<name>.json`` and shown as tables;
+    ``texts`` are other files by their relative name. ``ledger`` is the id of the ledger that the audit's id belongs
+    to: ledger, audit and scoring version are the run's identity. Names, files and tags: docs/decisions/0003.
+
+    Raises
+    ------
+    ValueError : a value that is not finite, two scores of one thing, a file name that is not a plain path
+    """
+    client = tracking.client()
+    parent = tracking.releases().run_of(audit.release)
+    finished = audit.finished_at or audit.ordered_at
+    at_ms = moment_ms(finished)
+    measured = score_metrics(audit.protocol, scores) | channel_metrics((audit.protocol, "channels"), channels)
+    headline = headline_metrics(audit.protocol, scores, channels)
+    key = f"{ledger}/{audit.id}/{audit.scoring_version}"
+    name = f"audit {finished[:10]} {audit.protocol} #{audit.occasion}"
+    run_id = run_for(
+        tracking,
+        RELEASES_EXPERIMENT,
+        ("spiritlevel.audit_key", key),
+        name=name,
+        at_ms=moment_ms(audit.ordered_at),
+        parent=parent,
+    )
+    add_points(client, run_id, measured, at_ms=at_ms, step=0)
+    logged = [{"path": f"tables/{table}.json", "type": "table"} for table in tables]
+    tags = {
+        "spiritlevel.kind": "audit",
+        "spiritlevel.release": audit.release.uri,
+        "spiritlevel.family": audit.release.family,
+        "spiritlevel.protocol": audit.protocol,
+        "spiritlevel.state": audit.state,
+        "channels/served_models": _json(dict(channels.served_models)),
+        "channels/fingerprints": _json(dict(channels.fingerprints)),
+        # MLflow's UI opens the files that this tag names as tables with columns
+        **({"mlflow.loggedArtifacts": json.dumps(logged)} if logged else {}),
+    }
+    set_texts(client, run_id, tags=tags | severity_tags(scores) | reason_tags(scores), params=_params(audit, channels))
+    put_files(
+        client,
+        run_id,
+        {
+            **{f"tables/{table}.json": _table(frame) for table, frame in tables.items()},
+            **texts,
+            "plan.json": _json(audit.plan.as_json()),
+            "scores.json": _json([dataclasses.asdict(score) for score in scores]),
+            "channels.json": _json(dataclasses.asdict(channels)),
+        },
+    )
+    add_points(client, parent, headline, at_ms=at_ms, step=day_step(finished))
+    client.set_terminated(run_id, end_time=at_ms)
+    return run_id
+
+
+def _table(frame: pd.DataFrame) -> str:
+    """A frame as MLflow's own tables are: columns and data; 15 digits, text in ASCII escapes."""
+    return str(frame.to_json(orient="split", index=False, double_precision=15, default_handler=str))
+
+
+def _params(audit: Audit, channels: Channels) -> dict[str, str]:
+    """What tells two audits apart at a glance. The whole plan is in plan.json."""
+    plan = audit.plan
+    said = {
+        "release": audit.release.uri,
+        "model": audit.release.model,
+        "served_model": ", ".join(sorted(channels.served_models)) or "not said",
+        "protocol": f"{plan.protocol} {plan.protocol_version}",
+        "occasion": audit.occasion,
+        "source": audit.source,
+        "size": plan.size,
+        "seed": plan.seed,
+        "decoding": plan.decoding,
+        "collection_key": plan.collection_key,
+        "scoring_version": audit.scoring_version,
+        "ordered_at": audit.ordered_at,
+        "finished_at": audit.finished_at,
+    }
+    sampling = {f"sampling.{name}": value for name, value in plan.sampling.parameters().items()}
+    differences = {"differences": _json(dict(audit.differences))} if audit.differences else {}
+    return {name: str(value) for name, value in (said | sampling | differences).items() if value is not None}
+
+
+def publish_comparison(
+    tracking: Tracking,
+    comparisons: Sequence[Comparison],
+    *,
+    previous: ModelRelease,
+    current: ModelRelease,
+    protocol: str,
+    verdict: str,
+    why: str,
+    policy: Mapping[str, Any],
+    key: str,
+    previous_channels: Channels | None = None,
+    current_channels: Channels | None = None,
+    compared_at: str | None = None,
+) -> str:
+    """Publish the comparison of two releases as a run of its own; returns the run's id.
+
+    ``verdict`` and ``why`` are of the release as a whole; those of each dimension are in ``comparisons``. ``policy``
+    is how it was judged (alpha, smallest change, margins) as plain values. ``key`` is the identity of the
+    comparison: the same key is the same run. ``compared_at`` is an ISO time; None is now.
+    """
+    client = tracking.client()
+    at_ms = moment_ms(compared_at or datetime.now(UTC).isoformat())
+    measured = comparison_metrics(protocol, comparisons)
+    for side, channels in (("previous", previous_channels), ("current", current_channels)):
+        if channels is not None:
+            measured |= channel_metrics((protocol, "channels", side), channels)
+    name = f"{current.family} {previous.version} -> {current.version} {protocol}"
+    run_id = run_for(tracking, COMPARISONS_EXPERIMENT, ("spiritlevel.comparison_key", key), name=name, at_ms=at_ms)
+    add_points(client, run_id, measured, at_ms=at_ms, step=0)
+    tags = {
+        "verdict": verdict,
+        "why": why,
+        "spiritlevel.kind": "comparison",
+        "spiritlevel.family": current.family,
+        "spiritlevel.protocol": protocol,
+        "mlflow.note.content": f"**{verdict}**: {why}",
+    }
+    params = {"previous": previous.uri, "current": current.uri, "protocol": protocol}
+    models = {"previous_model": previous.model, "current_model": current.model}
+    set_texts(client, run_id, tags=tags | verdict_tags(comparisons), params=params | models)
+    whole = {
+        "verdict": verdict,
+        "why": why,
+        "protocol": protocol,
+        "policy": dict(policy),
+        "previous": previous.as_json(),
+        "current": current.as_json(),
+        "comparisons": [dataclasses.asdict(one) for one in comparisons],
+    }
+    put_files(client, run_id, {"comparison.json": _json(whole)})
+    client.set_terminated(run_id, end_time=at_ms)
+    return run_id
+
+
+Point = tuple[int, int, float]  # step, time in ms, value
+
+
+def publish_timeline(
+    tracking: Tracking,
+    family: str,
+    protocol: str,
+    points: Sequence[tuple[str | date, ModelRelease, Sequence[Score]]],
+) -> str:
+    """Publish a family's history under one protocol: a run per family, a step per day; returns the run's id.
+
+    ``points`` is the whole history (date or time of the audit, its release, its scores). Points that are there stay.
+    When one of them is not in ``points`` any more - stored answers were scored anew - MLflow cannot take it back:
+    the run is deleted and the line drawn again, the other protocols' lines copied.
+    """
+    client = tracking.client()
+    wanted = _timeline(protocol, points)
+    first_ms = min((point[1] for line in wanted.values() for point in line), default=0)
+    key = ("spiritlevel.family", family)
+    run_id = run_for(tracking, TIMELINE_EXPERIMENT, key, name=family, at_ms=first_ms)
+    present = _lines(client, run_id)
+    own = {name: line for name, line in present.items() if name.split("/")[0] == segment(protocol)}
+    if any(line - wanted.get(name, set()) for name, line in own.items()):
+        client.delete_run(run_id)
+        run_id = run_for(tracking, TIMELINE_EXPERIMENT, key, name=family, at_ms=first_ms)
+        wanted |= {name: line for name, line in present.items() if name not in own}
+        present = {}
+    _draw(client, run_id, {name: line - present.get(name, set()) for name, line in wanted.items()})
+    set_texts(client, run_id, tags={"spiritlevel.kind": "timeline", "spiritlevel.family": family})
+    client.set_terminated(run_id)
+    return run_id
+
+
+def _timeline(
+    protocol: str, points: Sequence[tuple[str | date, ModelRelease, Sequence[Score]]]
+) -> dict[str, set[Point]]:
+    """The points by metric; audits of one day share a step and keep their order by time."""
+    lines: dict[str, set[Point]] = defaultdict(set)
+    taken: set[int] = set()
+    for moment, release, scores in sorted(points, key=lambda point: (moment_ms(point[0]), point[1].version)):
+        at_ms = moment_ms(moment)
+        while at_ms in taken:
+            at_ms += 1
+        taken.add(at_ms)
+        values = headline_metrics(protocol, scores) | {f"{segment(protocol)}/release": float(release.version)}
+        for name, value in values.items():
+            lines[name].add((day_step(moment), at_ms, value))
+    return dict(lines)
+
+
+def _lines(client: MlflowClient, run_id: str) -> dict[str, set[Point]]:
+    names = client.get_run(run_id).data.metrics
+    return {name: {(p.step, p.timestamp, p.value) for p in client.get_metric_history(run_id, name)} for name in names}
+
+
+def _draw(client: MlflowClient, run_id: str, lines: Mapping[str, set[Point]]) -> None:
+    from mlflow.entities import Metric
+
+    fresh = [Metric(name, value, at_ms, step) for name, line in lines.items() for step, at_ms, value in sorted(line)]
+    for start in range(0, len(fresh), METRICS_PER_BATCH):
+        client.log_batch(run_id, metrics=fresh[start : start + METRICS_PER_BATCH])
+
+
+def publish_card(
+    tracking: Tracking,
+    release: ModelRelease,
+    files: Mapping[str, bytes | str],
+    *,
+    verdict: str,
+    summary: str,
+) -> str:
+    """Put the card's files under ``card/`` of the release run, and verdict and summary on the model version.
+
+    ``summary`` is Markdown and becomes the version's description; the table of versions shows its first words
+    as they are written, so it had better begin in plain words. Returns the release run's id.
+    """
+    run_id = tracking.releases().run_of(release)
+    client = tracking.client()
+    put_files(client, run_id, {f"card/{name}": content for name, content in files.items()})
+    set_texts(client, run_id, tags={"verdict": verdict, "mlflow.note.content": summary})
+    tracking.releases().describe(release, verdict=verdict, summary=summary)
+    return run_id

@@ -1,0 +1,313 @@
+"""Has the association of a bias dimension changed from one release to the next?
+
+The statistic is the difference of jackknifed V squared over its standard error from requests; the family of dimensions
+is adjusted by max-T over joint Gaussian multipliers; sizes and intervals are on the scale of the normalized score.
+Both releases share one vocabulary: a category that is seen once makes the variance estimate collapse, so categories
+with fewer than 10 pooled records are merged into `other`, and df* is that of the pooled table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
+
+from metrics.contingency import Association, association, score_of
+from metrics.multiplicity import max_t_critical, max_t_qvalues
+from metrics.resampling import multiplier_draws, resampled_v_squared
+from metrics.results import Comparison
+from metrics.tables import BiasDimension, ClusteredTable, dimension_table, usable_records
+from metrics.verdicts import (
+    METRIC,
+    AnswerCoverage,
+    DecidingSize,
+    Policy,
+    coverage_withheld,
+    detectable_v_squared,
+    judged,
+    not_measurable,
+    release_verdict,
+    size_that_would_decide,
+    withheld,
+)
+
+__all__ = [
+    "METRIC",
+    "AnswerCoverage",
+    "DecidingSize",
+    "Policy",
+    "compare_associations",
+    "coverage_withheld",
+    "release_verdict",
+    "size_that_would_decide",
+    "withheld",
+]
+
+FloatArray = NDArray[np.float64]
+
+OTHER = "other"
+# A standard error of V squared below this is rounding noise.
+_NO_ERROR = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Vocabulary:
+    """What becomes of each label (a new label, or None: left out), and the labels that were merged."""
+
+    rows: dict[str, str | None]
+    columns: dict[str, str | None]
+    merged: tuple[str, ...]
+
+
+def _merge(labels: Sequence[str], totals: FloatArray, below: int) -> dict[str, str | None]:
+    """One round: rare labels become `other`; an `other` that stays rare is left out."""
+    counted: dict[str, float] = dict(zip(labels, totals.tolist(), strict=True))
+    rare = {label for label, total in counted.items() if total < below and label != OTHER}
+    together = counted.get(OTHER, 0.0) + sum(counted[label] for label in rare)
+    target = OTHER if together >= below else None
+    renamed: dict[str, str | None] = {label: target if label in rare else label for label in labels}
+    if OTHER in renamed:
+        renamed[OTHER] = target
+    return renamed
+
+
+def _vocabulary(previous: ClusteredTable, current: ClusteredTable, below: int) -> _Vocabulary:
+    """One vocabulary for two tables, in which every category has at least ``below`` pooled records.
+
+    Records that are left out on one side make categories of the other side rarer, so it is done until it holds.
+    """
+    rows = sorted({*previous.rows, *current.rows})
+    columns = sorted({*previous.columns, *current.columns})
+    pooled = pd.DataFrame(0.0, index=rows, columns=columns)
+    for table in (previous, current):
+        pooled.loc[list(table.rows), list(table.columns)] += table.counts
+    counts = pooled.to_numpy()
+    row_to: dict[str, str | None] = {label: label for label in rows}
+    column_to: dict[str, str | None] = {label: label for label in columns}
+    while True:
+        before = (dict(row_to), dict(column_to))
+        kept_columns = np.array([column_to[label] is not None for label in columns], dtype=np.bool_)
+        row_to = _again(row_to, counts[:, kept_columns].sum(axis=1), below)
+        kept_rows = np.array([row_to[label] is not None for label in rows], dtype=np.bool_)
+        column_to = _again(column_to, counts[kept_rows].sum(axis=0), below)
+        if (row_to, column_to) == before:
+            break
+    seen = [*zip(row_to.items(), counts.sum(axis=1), strict=True), *zip(column_to.items(), counts.sum(axis=0), strict=True)]
+    merged = tuple(label for (label, new), total in seen if new != label and total > 0)
+    return _Vocabulary(rows=row_to, columns=column_to, merged=merged)
+
+
+def _again(renamed: dict[str, str | None], totals: FloatArray, below: int) -> dict[str, str | None]:
+    """One more round of `_merge` on labels that were renamed before; what was left out stays out."""
+    by_new: dict[str, float] = {}
+    for new, total in zip(renamed.values(), totals.tolist(), strict=True):
+        if new is not None:
+            by_new[new] = by_new.get(new, 0.0) + total
+    merged = _merge(list(by_new), np.array(list(by_new.values())), below)
+    return {label: None if new is None else merged[new] for label, new in renamed.items()}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pair:
+    """One dimension in both releases, in one vocabulary and on one scale."""
+
+    dimension: BiasDimension
+    previous: ClusteredTable
+    current: ClusteredTable
+    merged: tuple[str, ...]
+    left_out: int
+    df_star: int
+    of_previous: Association
+    of_current: Association
+
+    @property
+    def standard_error(self) -> float:
+        return float(np.sqrt((self.of_previous.variance or 0.0) + (self.of_current.variance or 0.0)))
+
+    @property
+    def jackknifes(self) -> tuple[float, float]:
+        return self.of_previous.v_squared_jackknife or 0.0, self.of_current.v_squared_jackknife or 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Side:
+    """One release of a comparison: its frame and how many of its records are usable."""
+
+    name: str
+    frame: pd.DataFrame
+    usable: int
+
+    def defect(self, table: ClusteredTable, counted: int, dimension: BiasDimension, policy: Policy) -> str:
+        """Why this side of a dimension cannot be measured; empty when it can. ``counted``: records before merging."""
+        if defect := table.defect():
+            return f"{self.name} release: {defect}"
+        if table.n_clusters < 2:
+            return f"{self.name} release: all records are from one request, so that nothing says how much requests vary"
+        share = counted / self.usable if self.usable else 0.0
+        if not dimension.by_name and share < policy.mapped_floor:
+            return (
+                f"{self.name} release: {100 * share:.0f} % of the usable records have a category on both sides; "
+                f"a verdict needs {100 * policy.mapped_floor:.0f} %"
+            )
+        return ""
+
+
+def _pair(
+    sides: tuple[_Side, _Side], dimension: BiasDimension, names: Sequence[str] | None, policy: Policy
+) -> _Pair | Comparison:
+    if dimension.by_name and not names:
+        return not_measurable(dimension.title, "no list of names was given, and names are counted from a list only")
+    counted = [dimension_table(side.frame, dimension, names) for side in sides]
+    shared = _vocabulary(counted[0], counted[1], policy.merge_below)
+    tables = [table.relabelled(shared.rows, shared.columns) for table in counted]
+    numbers = _sizes(tables[0], tables[1])
+    for side, table, before in zip(sides, tables, counted, strict=True):
+        if defect := side.defect(table, before.n, dimension, policy):
+            return not_measurable(dimension.title, defect, merged=shared.merged, **numbers)
+    pooled = tables[0].counts + tables[1].counts
+    df_star = int(min((pooled.sum(axis=1) > 0).sum(), (pooled.sum(axis=0) > 0).sum())) - 1
+    pair = _Pair(
+        dimension=dimension,
+        previous=tables[0],
+        current=tables[1],
+        merged=shared.merged,
+        left_out=sum(before.n - table.n for before, table in zip(counted, tables, strict=True)),
+        df_star=df_star,
+        of_previous=association(tables[0], df_star),
+        of_current=association(tables[1], df_star),
+    )
+    if pair.standard_error < _NO_ERROR:
+        reason = "every request of both releases shows the same association: no variation to judge a change by"
+        return not_measurable(dimension.title, reason, merged=shared.merged, **numbers)
+    return pair
+
+
+def _sizes(previous: ClusteredTable, current: ClusteredTable) -> dict[str, int]:
+    return {
+        "n_previous": previous.n,
+        "n_current": current.n,
+        "clusters_previous": previous.n_clusters,
+        "clusters_current": current.n_clusters,
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _FamilyTest:
+    """z of each pair with p values, q values and the critical value of the largest z (one-sided)."""
+
+    statistics: FloatArray
+    pvalues: FloatArray
+    pvalues_up: FloatArray
+    qvalues: FloatArray
+    qvalues_up: FloatArray
+    critical_up: float
+
+
+def _family_test(pairs: Sequence[_Pair], policy: Policy) -> _FamilyTest:
+    errors = np.array([pair.standard_error for pair in pairs])
+    change = np.array([pair.jackknifes[1] - pair.jackknifes[0] for pair in pairs])
+    influences = [
+        np.stack([pair.of_previous.influence for pair in pairs], axis=1),
+        np.stack([pair.of_current.influence for pair in pairs], axis=1),
+    ]
+    rng = np.random.default_rng([policy.seed, 2])
+    draws = multiplier_draws(rng, influences, policy.multipliers) / errors
+    z = change / errors
+    return _FamilyTest(
+        statistics=z,
+        pvalues=2.0 * special.ndtr(-np.abs(z)),
+        pvalues_up=special.ndtr(-z),
+        qvalues=max_t_qvalues(z, draws, two_sided=True),
+        qvalues_up=max_t_qvalues(z, draws, two_sided=False),
+        critical_up=max_t_critical(draws, policy.alpha, two_sided=False),
+    )
+
+
+def _resampled_changes(pairs: Sequence[_Pair], policy: Policy) -> FloatArray:
+    """Change of the score in each resample of both releases, shape [pairs, resamples].
+
+    V squared of a resample has twice the bias of the table; both are taken off, so that it varies around the estimate.
+    """
+    scores = []
+    df_stars = [pair.df_star for pair in pairs]
+    for stream, tables, estimates in (
+        (0, [pair.previous for pair in pairs], [pair.of_previous for pair in pairs]),
+        (1, [pair.current for pair in pairs], [pair.of_current for pair in pairs]),
+    ):
+        squares = resampled_v_squared(tables, df_stars, np.random.default_rng([policy.seed, stream]), policy.resamples)
+        rows = zip(squares, estimates, df_stars, strict=True)
+        scores.append(np.stack([score_of(square - 2.0 * estimate.bias, df) for square, estimate, df in rows]))
+    changes: FloatArray = scores[1] - scores[0]
+    return changes
+
+
+def _row(pair: _Pair, place: int, test: _FamilyTest, changes: FloatArray, policy: Policy) -> Comparison:
+    before, after = pair.jackknifes
+    reach = detectable_v_squared(before, pair.standard_error, test.critical_up)
+    previous, current, reached = (float(score) for score in score_of(np.array([before, after, reach]), pair.df_star))
+    delta = current - previous
+    low, margin_low, margin_high, high = (float(bound) for bound in np.quantile(changes, (0.025, 0.05, 0.95, 0.975)))
+    left_out = f"{pair.left_out} records of rare categories were left out" if pair.left_out else ""
+    row = Comparison(
+        metric=METRIC,
+        dimension=pair.dimension.title,
+        verdict="inconclusive",
+        why="not judged yet",
+        previous=previous,
+        current=current,
+        delta=delta,
+        low=min(low, delta),
+        high=max(high, delta),
+        margin_low=min(margin_low, delta),
+        margin_high=max(margin_high, delta),
+        statistic=float(test.statistics[place]),
+        pvalue=float(test.pvalues[place]),
+        qvalue=float(test.qvalues[place]),
+        pvalue_up=float(test.pvalues_up[place]),
+        qvalue_up=float(test.qvalues_up[place]),
+        smallest_change=reached - previous,
+        merged=pair.merged,
+        **_sizes(pair.previous, pair.current),
+    )
+    return judged(row, policy, by_name=pair.dimension.by_name, note=left_out)
+
+
+def compare_associations(
+    previous: pd.DataFrame,
+    current: pd.DataFrame,
+    dimensions: Sequence[BiasDimension],
+    *,
+    names: Sequence[str] | None = None,
+    policy: Policy | None = None,
+) -> list[Comparison]:
+    """One row per dimension, in order: how the score changed from the previous release to the current one.
+
+    Parameters
+    ----------
+    previous, current : persona frames of two audits that asked the same (equal collection key and scoring version);
+        the sizes may differ
+    dimensions : bias dimensions, which form the family of tests
+    names : names that the name dimensions count, the same for both releases
+    policy : how the change is judged; default `Policy()`
+
+    Returns
+    -------
+    Rows of metric ``normalized-cramers-v-debiased``. A dimension that cannot be measured in both releases has the
+    verdict `not measurable`, no numbers and the reason, and is not part of the family.
+    """
+    policy = policy or Policy()
+    sides = (
+        _Side(name="previous", frame=previous, usable=int(usable_records(previous).sum())),
+        _Side(name="current", frame=current, usable=int(usable_records(current).sum())),
+    )
+    found = [_pair(sides, dimension, names, policy) for dimension in dimensions]
+    pairs = [item for item in found if isinstance(item, _Pair)]
+    if not pairs:
+        return [item for item in found if isinstance(item, Comparison)]
+    test, changes = _family_test(pairs, policy), _resampled_changes(pairs, policy)
+    measured = iter([_row(pair, i, test, changes[i], policy) for i, pair in enumerate(pairs)])
+    return [item if isinstance(item, Comparison) else next(measured) for item in found]

@@ -1,0 +1,430 @@
+"""Releases in a real model registry."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from registry.releases import (
+    ModelRelease,
+    ReleaseExistsError,
+    Releases,
+    UnknownReleaseError,
+    is_floating,
+    opened,
+    pinning,
+)
+from registry.stores import StoreUnreachableError, experiment, quoted
+from tests.mlflow_stores import fresh_store
+
+
+@pytest.fixture
+def releases(tmp_path, monkeypatch):
+    """A registry, and the check that nothing was written into the working directory."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    yield fresh_store(tmp_path).releases()
+    assert list(here.iterdir()) == []
+
+
+@pytest.fixture
+def unopened(tmp_path):
+    """A registry whose store is never made: what cannot be right is refused before anything is opened."""
+    yield Releases(f"sqlite:///{tmp_path}/mlflow.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_comes_back_as_it_was_added(releases):
+    added = releases.add(
+        "acme-chat",
+        "acme-chat-2026-10-01",
+        base_url="https://api.acme.example/v1/",
+        api_key_env="ACME_API_KEY",
+        released="2026-10-01",
+        price_input=0.15,
+        price_output=0,
+    )
+    assert added == ModelRelease(
+        family="acme-chat",
+        version=1,
+        model="acme-chat-2026-10-01",
+        base_url="https://api.acme.example/v1",
+        api_key_env="ACME_API_KEY",
+        released="2026-10-01",
+        price_input=0.15,
+        price_output=0.0,
+        run_id=added.run_id,
+    )
+    assert releases.find("models:/acme-chat/1") == added
+    assert Releases(releases.tracking_uri, releases.artifact_root).list() == (added,)
+
+
+def test_the_model_version_carries_its_release_run_and_tags_for_others_to_read(releases):
+    added = releases.add("acme chat (8B)", "acme-chat", released="2026-10-01", api_key_env="ACME_API_KEY")
+    client = opened(releases.tracking_uri)
+    version = client.get_model_version("acme chat (8B)", "1")
+    assert version.run_id == added.run_id
+    assert version.tags == {
+        "spiritlevel.model": "acme-chat",
+        "spiritlevel.api_key_env": "ACME_API_KEY",
+        "spiritlevel.released": "2026-10-01",
+        "spiritlevel.pinned": "floating",
+    }
+    run = client.get_run(added.run_id)
+    assert run.info.run_name == "release acme chat (8B)/1 acme-chat"
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["spiritlevel.release"] == "models:/acme chat (8B)/1"
+    assert client.get_logged_model(version.source.removeprefix("models:/")).params == {"api_model": "acme-chat"}
+
+
+def test_files_of_releases_stay_under_the_artifact_root(releases):
+    added = releases.add("acme-chat", "acme-chat")
+    uri = opened(releases.tracking_uri).get_run(added.run_id).info.artifact_uri
+    assert uri.startswith(str(releases.artifact_root))
+
+
+def test_the_same_release_twice_is_refused_and_the_existing_one_named(releases):
+    first = releases.add("acme-chat", "acme-chat", released="2026-10-01")
+    with pytest.raises(ReleaseExistsError, match="models:/acme-chat/1 is this release already") as caught:
+        releases.add("acme-chat", "acme-chat", released="2026-10-01", price_input=3.0)
+    assert caught.value.existing == first
+    assert len(releases.list("acme-chat")) == 1
+
+
+@pytest.mark.parametrize("changed", [{"released": "2026-11-01"}, {"base_url": "http://127.0.0.1:8080/v1"}])
+def test_another_date_or_endpoint_of_the_same_id_is_a_new_release(releases, changed):
+    releases.add("acme-chat", "acme-chat", released="2026-10-01")
+    assert releases.add("acme-chat", "acme-chat", **({"released": "2026-10-01"} | changed)).version == 2
+
+
+def test_previous_is_the_declared_release_else_the_next_lower_version(releases):
+    first = releases.add("acme-chat", "a")
+    second = releases.add("acme-chat", "b")
+    backfilled = releases.add("acme-chat", "c", previous=1)
+    assert releases.previous(first) is None
+    assert releases.previous(second) == first
+    assert releases.previous(backfilled) == first
+
+
+def test_the_next_lower_version_skips_a_deleted_one(releases):
+    first, _, third = (releases.add("acme-chat", model) for model in "abc")
+    opened(releases.tracking_uri).delete_model_version("acme-chat", "2")
+    assert releases.previous(third) == first
+
+
+def test_a_declared_previous_release_that_was_deleted_is_an_error_not_another_release(releases):
+    releases.add("acme-chat", "a")
+    releases.add("acme-chat", "b")
+    third = releases.add("acme-chat", "c", previous=2)
+    opened(releases.tracking_uri).delete_model_version("acme-chat", "2")
+    with pytest.raises(UnknownReleaseError, match=r"no version '2'. Known: 1, 3"):
+        releases.previous(third)
+
+
+@pytest.mark.parametrize("previous", [0, 2, 7])
+def test_a_previous_release_that_is_not_in_the_family_is_refused(releases, previous):
+    releases.add("acme-chat", "a")
+    with pytest.raises(UnknownReleaseError, match=f"got {previous}. Known: 1"):
+        releases.add("acme-chat", "b", previous=previous)
+    assert len(releases.list()) == 1
+
+
+def test_references_by_version_alias_and_latest(releases):
+    first, second = releases.add("acme-chat", "a"), releases.add("acme-chat", "b")
+    opened(releases.tracking_uri).set_registered_model_alias("acme-chat", "baseline", "1")
+    assert releases.find("acme-chat/1") == releases.find("models:/acme-chat@baseline") == first
+    assert releases.find("acme-chat@baseline") == first
+    assert releases.find("models:/acme-chat/latest") == releases.find("models:/acme-chat/2") == second
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [
+        ("acme-chta/1", "no model family is named 'acme-chta'; did you mean 'acme-chat'? Known: acme-chat"),
+        ("acme-chat/9", "'acme-chat' has no version '9'. Known: 1"),
+        ("acme-chat/01", "'acme-chat' has no version '01'. Known: 1"),
+        ("acme-chat@prod", "'acme-chat' has no alias 'prod'. Known: baseline"),
+        ("acme-chat", "a release is written family/3, family/latest or family@alias; got 'acme-chat'"),
+        ("", "a release is written family/3, family/latest or family@alias; got ''"),
+        ("acme-chat/", "got 'acme-chat/'"),
+    ],
+)
+def test_an_unknown_reference_is_answered_with_what_is_known(releases, reference, answer):
+    releases.add("acme-chat", "a")
+    opened(releases.tracking_uri).set_registered_model_alias("acme-chat", "baseline", "1")
+    with pytest.raises(UnknownReleaseError) as caught:
+        releases.find(reference)
+    assert answer in str(caught.value)
+
+
+def test_versions_are_ordered_as_numbers(releases):
+    for number in range(11):
+        releases.add("acme-chat", f"acme-{number}")
+    assert [one.version for one in releases.list("acme-chat")] == list(range(1, 12))
+    assert releases.find("acme-chat/latest").version == 11
+    assert releases.families() == ("acme-chat",)
+
+
+def test_models_that_other_tools_registered_are_taken_by_tag_or_source(releases):
+    client = opened(releases.tracking_uri)
+    client.create_registered_model("o'brien")
+    client.create_model_version("o'brien", source="openai:/gpt-4o-2024-08-06")
+    client.create_model_version("o'brien", source="openai:/anything", tags={"api_model": "nova-1"})
+    client.create_model_version("o'brien", source="s3://bucket/model", tags={"spiritlevel.model": "nova-2"})
+    client.create_model_version("o'brien", source="s3://bucket/model")
+    assert [one.model for one in releases.list("o'brien")] == [
+        "gpt-4o-2024-08-06",
+        "nova-1",
+        "nova-2",
+        "s3://bucket/model",
+    ]
+    assert releases.find("o'brien/1").run_id is None
+
+
+def test_a_model_of_another_tool_gets_one_release_run(releases):
+    client = opened(releases.tracking_uri)
+    client.create_registered_model("nova")
+    client.create_model_version("nova", source="openai:/nova-1")
+    release = releases.find("nova/1")
+    run_id = releases.run_of(release)
+    assert releases.run_of(release) == run_id
+    assert client.get_run(run_id).info.run_name == "release nova/1 nova-1"
+
+
+def test_a_release_of_a_lost_store_gets_a_new_release_run(releases, tmp_path):
+    added = releases.add("acme-chat", "a")
+    (tmp_path / "other").mkdir()
+    other = fresh_store(tmp_path / "other").releases()
+    assert other.run_of(added) not in (added.run_id, None)
+    assert releases.run_of(added) == added.run_id
+
+
+def test_a_tag_that_is_no_number_is_named(releases):
+    releases.add("acme-chat", "a")
+    opened(releases.tracking_uri).set_model_version_tag("acme-chat", "1", "spiritlevel.price_input", "cheap")
+    with pytest.raises(ValueError, match=r"price_input of models:/acme-chat/1 should be a number.* 'cheap'"):
+        releases.find("acme-chat/1")
+
+
+def test_verdict_and_summary_are_written_on_the_version(releases):
+    added = releases.add("acme-chat", "a")
+    releases.describe(added, verdict="regressed", summary="gender x occupation rose by 0.10")
+    version = opened(releases.tracking_uri).get_model_version("acme-chat", "1")
+    assert version.description == "gender x occupation rose by 0.10"
+    assert version.tags["spiritlevel.verdict"] == "regressed"
+    with pytest.raises(UnknownReleaseError, match="no version '2'"):
+        releases.describe(ModelRelease(family="acme-chat", version=2, model="b"), verdict="improved", summary="")
+
+
+@pytest.mark.parametrize(
+    "family", ["", " ", "a/b", "a:b", "a@b", "..", ".", " a", "a ", "a'b", 'a"b', "a\nb", "x" * 201]
+)
+def test_families_that_cannot_be_referred_to_are_refused(unopened, family):
+    with pytest.raises(ValueError, match="a family name starts with a letter or digit"):
+        unopened.add(family, "a")
+
+
+@pytest.mark.parametrize("model", ["", "a b", "a\n", "x" * 251])
+def test_model_ids_that_no_endpoint_has_are_refused(unopened, model):
+    with pytest.raises(ValueError, match="a model id is 1 to 250 characters without spaces"):
+        unopened.add("acme-chat", model)
+
+
+@pytest.mark.parametrize("released", ["2026-13-01", "2026-02-30", "20261001", "1 Oct 2026", ""])
+def test_days_that_are_not_in_the_calendar_are_refused(unopened, released):
+    with pytest.raises(ValueError, match="a release date is an ISO date"):
+        unopened.add("acme-chat", "a", released=released)
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    ["api.acme.example", "ftp://x/v1", "http://", "embedded:", "embedded:a/../b", "http://h:x/v1", "https://a b/"],
+)
+def test_what_is_no_endpoint_is_refused(unopened, base_url):
+    with pytest.raises(ValueError, match=r"an endpoint is http|the embedded model is written embedded:NAME"):
+        unopened.add("acme-chat", "a", base_url=base_url)
+
+
+@pytest.mark.parametrize("price", [-0.01, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["price_input", "price_output"])
+def test_impossible_prices_are_refused(unopened, name, price):
+    with pytest.raises(ValueError, match=f"{name} is US dollars per million tokens"):
+        unopened.add("acme-chat", "a", **{name: price})
+
+
+KEYS = [
+    "sk-proj-4f9a8b7c6d5e",
+    "sk_live_4f9a8b7c6d5e",
+    "hf_AbCdEfGhIjKl",
+    "gsk_abc123",
+    "AIzaSyA1234567",
+    "AKIA/secret+value",
+    "4f9a8b7c6d5e",
+    "a1b2c3d4e5f6a1b2c3d4e5f6a1b2c3d4",
+    "two words",
+    "",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_place_of_a_variable_name_is_refused_and_not_repeated(unopened, key):
+    with pytest.raises(ValueError, match="name of the environment variable") as caught:
+        unopened.add("acme-chat", "a", api_key_env=key)
+    assert not key or key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "base_url", ["https://me:hush@h/v1", "https://hush@h/v1", "https://h/v1?api_key=hush", "https://h/v1?token=hush"]
+)
+def test_a_secret_in_an_url_is_refused_and_not_repeated(unopened, base_url):
+    with pytest.raises(ValueError, match="give the key by api_key_env") as caught:
+        unopened.add("acme-chat", "a", base_url=base_url)
+    assert "hush" not in str(caught.value)
+
+
+def test_an_url_may_have_a_version_in_its_query(releases):
+    assert releases.add("acme-chat", "a", base_url="https://h/v1?api-version=2026-01-01").version == 1
+
+
+def test_the_value_of_the_key_is_nowhere_in_the_store(releases, monkeypatch):
+    monkeypatch.setenv("ACME_API_KEY", "hush-4f9a8b7c6d5e")
+    releases.add("acme-chat", "a", api_key_env="ACME_API_KEY")
+    files = [path.read_bytes() for path in releases.artifact_root.parent.rglob("*") if path.is_file()]
+    assert any(b"ACME_API_KEY" in content for content in files)
+    assert not any(b"hush-4f9a8b7c6d5e" in content for content in files)
+
+
+def test_nothing_is_printed_and_the_users_tracking_uri_is_left_alone(tmp_path, capfd, monkeypatch):
+    import mlflow
+
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    was_set = mlflow.is_tracking_uri_set()
+    folder = tmp_path / "not yet" / "there"
+    Releases(f"sqlite:///{folder}/mlflow.db", folder / "artifacts").add("acme-chat", "a")
+    assert capfd.readouterr() == ("", "")
+    assert mlflow.is_tracking_uri_set() == was_set
+    with sqlite3.connect(folder / "mlflow.db") as connection:
+        assert connection.execute("select count(*) from model_versions").fetchone() == (1,)
+    connection.close()
+
+
+def test_a_version_that_cannot_be_registered_leaves_no_release_run(releases):
+    client = opened(releases.tracking_uri)
+    client.create_registered_model("acme-chat")
+    with sqlite3.connect(releases.tracking_uri.removeprefix("sqlite:///")) as connection:
+        connection.execute(
+            "create trigger full before insert on model_versions begin select raise(abort, 'disk is full'); end"
+        )
+    connection.close()
+    with pytest.raises(Exception, match="Giving up after 3 attempts"):
+        releases.add("acme-chat", "a")
+    assert client.search_runs([experiment(client, "spiritlevel/releases", None)]) == []
+
+
+def test_an_experiment_that_was_deleted_is_restored(releases):
+    client = opened(releases.tracking_uri)
+    home = experiment(client, "spiritlevel/releases", releases.artifact_root)
+    client.delete_experiment(home)
+    assert experiment(client, "spiritlevel/releases", releases.artifact_root) == home
+    assert client.get_experiment(home).lifecycle_stage == "active"
+
+
+def test_a_server_that_does_not_answer_is_said_in_one_sentence_without_its_password():
+    with pytest.raises(
+        StoreUnreachableError, match=r"the MLflow server at http://127.0.0.1:9 does not answer"
+    ) as caught:
+        Releases("http://me:hush@127.0.0.1:9").families()
+    assert "hush" not in str(caught.value)
+
+
+def test_a_text_with_both_quotation_marks_cannot_be_searched_for():
+    with pytest.raises(ValueError, match="both kinds of quotation marks"):
+        quoted("'\"")
+
+
+# Ids as the providers' own documentation and model lists write them.
+IDS = {
+    "pinned": [
+        "gpt-4o-2024-08-06",
+        "gpt-4-0613",
+        "gpt-4-1106-preview",
+        "gpt-3.5-turbo-0125",
+        "gpt-3.5-turbo-16k-0613",
+        "o1-2024-12-17",
+        "ft:gpt-4o-mini-2024-07-18:acme::abc123",
+        "claude-3-5-sonnet-20241022",
+        "claude-3-5-sonnet-v2@20241022",
+        "anthropic.claude-3-5-sonnet-20241022-v2:0",
+        "amazon.nova-pro-v1:0",
+        "gemini-1.5-pro-002",
+        "gemini-2.5-flash-preview-04-17",
+        "gemini-2.5-flash-preview-09-2025",
+        "mistral-small-2501",
+        "codestral-2405",
+        "mistral-small-2503@001",
+        "command-r-08-2024",
+        "command-a-03-2025",
+        "deepseek-ai/DeepSeek-V3-0324",
+        "Qwen/Qwen3-235B-A22B-Instruct-2507",
+        "qwen-max-2025-01-25",
+        "grok-2-1212",
+        "meta-llama/Llama-3.1-8B-Instruct@0e9e39f249a16976918f6564b8830bc894c89659",
+        "meta/llama-2-70b:02e509c789964a7ea8736978a43525956ef40397be9033abf9fd2badfe68c9e3",
+        "llama3.1:8b-instruct-q4_K_M",
+        "llama3:8b-instruct-fp16",
+        "smollm2-135m-instruct.Q8_0.gguf",
+        "SmolLM2-135M-Instruct-IQ2_XXS",
+        "embedded:smollm2-135m",
+    ],
+    "floating": [
+        "gpt-4o",
+        "gpt-4.1-mini",
+        "gpt-4-32k",
+        "gpt-4-turbo-preview",
+        "chatgpt-4o-latest",
+        "o3-mini",
+        "claude-3-5-sonnet-latest",
+        "claude-opus-4-1",
+        "gemini-2.5-flash",
+        "gemini-flash-latest",
+        "mistral-large-latest",
+        "command-r-plus",
+        "deepseek-chat",
+        "grok-3",
+        "llama3.1",
+        "llama3.1:70b",
+        "llama3.1:latest",
+        "llama-3.1-8b-instant",
+        "mixtral-8x7b-32768",
+        "llama3-8b-8192",
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "meta-llama/Llama-3.1-8B-Instruct@main",
+        "yi-34b-200k",
+        "phi-4",
+    ],
+}
+
+
+@pytest.mark.parametrize(("model", "expected"), [(model, kind) for kind, models in IDS.items() for model in models])
+def test_pinned_and_floating_ids(model, expected):
+    assert pinning(model) == expected
+    assert is_floating(model) == (expected == "floating")
+
+
+def test_the_embedded_endpoint_pins_any_id():
+    assert pinning("smollm2", "embedded:smollm2") == "pinned"
+    assert pinning("smollm2", "http://127.0.0.1/v1") == "floating"
+
+
+@given(name=st.from_regex(r"[a-z]{1,8}(-[a-z]{1,8}){0,3}", fullmatch=True), day=st.dates())
+def test_a_dated_id_is_pinned_and_the_bare_name_is_not(name, day):
+    if 2010 <= day.year < 2050:
+        assert pinning(f"{name}-{day.isoformat()}") == "pinned"
+        assert pinning(f"{name}-{day:%Y%m%d}") == "pinned"
+    assert pinning(name) == "floating"
+    assert pinning(f"{name}-latest") == "floating"
