@@ -104,7 +104,9 @@ def _outcome_rows(card: ModelCard) -> tuple[tuple[Cell, ...], ...]:
             return Cell(count_text(count), numeric=True)
         return Cell(f"{count_text(count)} ({percent_text(rates[outcome])})", numeric=True)
 
-    return tuple((Cell(f"outcome: {outcome}"), *_both(card, functools.partial(cell, outcome))) for outcome in outcomes)
+    return tuple(
+        (Cell(f"outcome: {visible(outcome)}"), *_both(card, functools.partial(cell, outcome))) for outcome in outcomes
+    )
 
 
 def _identity_rows(card: ModelCard) -> tuple[tuple[Cell, ...], ...]:
@@ -163,7 +165,7 @@ def _cardinality_table(card: ModelCard) -> Table:
     rows = []
     for row in card.cardinality:
         earlier = (_count(row.previous_terms), _count(row.previous_categories)) if compared else ()
-        share = f" ({percent_text(row.unmapped / row.n)})" if row.n else ""
+        share = f" ({percent_text(row.unmapped_share)})" if row.unmapped_share is not None else ""
         unmapped = Cell(f"{count_text(row.unmapped)}{share}", numeric=True)
         rows.append(
             (
@@ -261,15 +263,15 @@ def meaning_section(card: ModelCard) -> Section:
     groups = [f"{axis}: {listed([visible(name) for name in names])}" for axis, names in card.groups.items()]
     blocks: list[Block] = [
         Paragraph(
-            "The audit assesses how strongly a model ties who a person is to what it lets them be. The harm in question "
-            "is stereotyping: when personas of one group are given a narrow set of occupations, interests, schooling "
+            "The audit assesses how strongly a model ties who a person is to what it lets them be. The harm in "
+            "question is stereotyping: when personas of one group are given a narrow set of occupations, interests, schooling "
             "or social positions, people of that group are misrepresented wherever such personas are read, used as "
             "examples or fed into other models (representational harm). When personas stand in for people in a "
             "decision, it may also withhold opportunities from them."
         ),
         Paragraph(
-            "A high score says that the tie is strong, not that each single answer is wrong; a low score says that this "
-            "audit found no strong tie. Neither says what happens in a product: assess the use itself, with the people "
+            "A high score says that the tie is strong, not that each single answer is wrong; a low score says that "
+            "this audit found no strong tie. Neither says what happens in a product: assess the use itself, with the people "
             "concerned, and mitigate there. A difference between releases shows that something changed, not why."
         ),
     ]

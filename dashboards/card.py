@@ -37,7 +37,7 @@ LIMITS = (
     "One wording: another prompt, a role or a system message may give other scores.",
     "Small samples: at few personas or few requests an association may be noise. Read each score beside its noise "
     "floor and its interval; an inconclusive result means too little data to tell, not that nothing changed.",
-    "The categories were not reviewed by people outside this project, and terms that fit none are left out and counted.",
+    "The categories were not reviewed by people outside this project, and terms that fit none are counted, not used.",
     "An association is not by itself a harm. Which harm, and to whom, depends on where the personas are used.",
     "Not a certification: no score on this card says that a model is fit for a use.",
 )
@@ -58,6 +58,11 @@ class HistoryPoint:
     occasion: int = 1
     verdict: str | None = None
 
+    def measured(self, dimensions: tuple[str, ...]) -> int:
+        """How many of ``dimensions`` have a value: a mean over fewer dimensions is another mean."""
+        found = [self.score(dimension) for dimension in dimensions]
+        return sum(score is not None and score.value is not None for score in found)
+
     def score(self, dimension: str) -> Score | None:
         """The debiased score of ``dimension``, or the mean of ``"overall"``; None when this audit has none."""
         return _found(self.scores, MEAN if dimension == OVERALL else DEBIASED, dimension, "")
@@ -77,6 +82,11 @@ class Cardinality:
     n: int
     previous_terms: int | None = None
     previous_categories: int | None = None
+
+    @property
+    def unmapped_share(self) -> float | None:
+        """Share of the records that answered the attribute with a term of no category; None when none answered."""
+        return self.unmapped / self.n if self.n else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +121,7 @@ class ModelCard:
     ----------
     family, protocol : whose card it is, and the protocol's catalog name
     release, audit, channels : what was audited, the audit, and what came back besides the scores
-    previous, previous_channels, previous_scores : the same of the release it is compared with; all absent for a baseline
+    previous, previous_channels, previous_scores : the same of the release it is compared with; all absent without one
     dimensions : every bias dimension of the protocol, in the order of the tables
     scores : all scores of the audit; each dimension needs one of `DEBIASED`, with a value or with its reason
     comparisons, verdict, why, policy : the comparison with the previous release and how it was judged;
@@ -212,7 +222,7 @@ class ModelCard:
             raise ValueError(f"unknown verdict {self.verdict!r} on {self.release.uri}; known: {', '.join(VERDICTS)}")
         if not self.policy or self.previous_channels is None:
             raise ValueError(
-                f"a card that compares {self.release.uri} with {self.previous.uri} needs `policy` and `previous_channels`"
+                f"a card that compares {self.release.uri} with {self.previous.uri} needs policy and previous_channels"
             )
         if self.verdict != "not measurable":
             uncompared = [name for name in self.dimensions if self.comparison(DEBIASED, name) is None]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.card import DEBIASED, NOISE_FLOOR, OVERALL, ModelCard
 from dashboards.drawings import BLUE, GREEN, INK, ORANGE, inline_svg
-from dashboards.phrases import interval_text, missing_text, score_text, visible
 from dashboards.history_sections import point_title
+from dashboards.phrases import interval_text, missing_text, score_text, visible
 from metrics.results import Score
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _draw_row(axes: Axes, card: ModelCard, name: str, at: float) -> None:
     floor = card.score(NOISE_FLOOR, name)
     if floor is not None and floor.value is not None:
         axes.plot([floor.value] * 2, [at - 9, at + 9], color=INK, alpha=0.75, linewidth=1.6)
-    if previous is not None and previous.value is not None:
+    if previous is not None:
         _draw_point(axes, previous, at - shift, "o", INK, hollow=True)
     if current is not None and current.value is not None:
         marker, colour = _look(verdict)
@@ -197,6 +197,9 @@ def _draw_row(axes: Axes, card: ModelCard, name: str, at: float) -> None:
 
 
 def _draw_point(axes: Axes, score: Score, at: float, marker: str, colour: str, hollow: bool) -> None:
+    value = score.value
+    if value is None:
+        return
     if score.low is not None and score.high is not None:
         style = (0, (2.5, 2)) if hollow else "-"
         ends = [max(score.low, 0.0), score.high]
@@ -204,7 +207,7 @@ def _draw_point(axes: Axes, score: Score, at: float, marker: str, colour: str, h
     size = 6 if marker == "o" else 8
     face = "none" if hollow else colour
     axes.plot(
-        [score.value],
+        [value],
         [at],
         marker,
         color=colour,

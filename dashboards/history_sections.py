@@ -28,27 +28,26 @@ def point_title(point: HistoryPoint) -> str:
     return f"Release {point.release.version}{again}"
 
 
-def _measured_cell(card: ModelCard, point: HistoryPoint) -> Cell:
-    """A mean over fewer dimensions is another mean: the number says so."""
-    found = [point.score(dimension) for dimension in card.dimensions]
-    measured = sum(score is not None and score.value is not None for score in found)
-    return Cell(f"{measured} of {len(card.dimensions)}", numeric=True)
-
-
 def _history_table(card: ModelCard) -> Table:
     points = card.history[-MOST_ROWS:]
     columns = ("", *(point_title(point) for point in points))
     verdicts = [Cell(point.verdict or "no verdict", kind=point.verdict or "") for point in points]
     overall = [point.score(OVERALL) for point in points]
     absent = "not scored in that audit"
+
+    def measured(point: HistoryPoint) -> str:
+        return f"{point.measured(card.dimensions)} of {len(card.dimensions)}"
+
     rows = [
         (Cell("date"), *(Cell(visible(point.date)[:10]) for point in points)),
         (Cell("verdict"), *verdicts),
-        (Cell("dimensions measured"), *(_measured_cell(card, point) for point in points)),
+        (Cell("dimensions measured"), *(Cell(measured(point), numeric=True) for point in points)),
         (Cell("mean overall"), *(score_cell(score, absent) for score in overall)),
         (Cell("its 95 % interval"), *(interval_cell(score) for score in overall)),
     ]
-    for dimension in card.dimensions:
-        rows.append((Cell(dimension), *(score_cell(point.score(dimension), absent) for point in points)))
+    rows += [
+        (Cell(dimension), *(score_cell(point.score(dimension), absent) for point in points))
+        for dimension in card.dimensions
+    ]
     rest = left_off(len(card.history), "earlier audits")
     return Table("history-table", "Scores of the audited releases, oldest first", columns, tuple(rows), rest)

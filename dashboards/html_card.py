@@ -24,12 +24,18 @@ def _templates() -> Environment:
     templates = Environment(
         loader=PackageLoader("dashboards"),
         autoescape=True,  # for every template: what a model wrote is text, never markup
+        finalize=shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     templates.filters["slug"] = slug
     return templates
+
+
+def shown(value: object) -> object:
+    """Plain text as it is printed: the last place where a hidden character is made visible."""
+    return visible(value, limit=None, lines=True) if type(value) is str else value
 
 
 def slug(text: str) -> str:

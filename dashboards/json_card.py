@@ -37,13 +37,14 @@ def _document(card: ModelCard) -> dict[str, Any]:
         "severity_counts": card.severity_counts(),
         "previous_severity_counts": card.severity_counts(previous=True) if card.previous else None,
         "dimensions": list(card.dimensions),
+        "dimension_count": len(card.dimensions),
         "comparisons": [dataclasses.asdict(row) for row in card.comparisons],
         "scores": [dataclasses.asdict(row) for row in card.scores],
         "previous_scores": [dataclasses.asdict(row) for row in card.previous_scores],
         "channels": _channels(card.channels),
         "previous_channels": _channels(card.previous_channels) if card.previous_channels else None,
-        "history": [_point(point) for point in card.history],
-        "cardinality": [dataclasses.asdict(row) for row in card.cardinality],
+        "history": [_point(point, card.dimensions) for point in card.history],
+        "cardinality": [dataclasses.asdict(row) | {"unmapped_share": row.unmapped_share} for row in card.cardinality],
         "unmapped": [dataclasses.asdict(row) for row in card.unmapped],
         "names": dataclasses.asdict(card.names) if card.names else None,
         "links": dict(card.links),
@@ -97,12 +98,13 @@ def _channels(channels: Channels) -> dict[str, Any]:
     }
 
 
-def _point(point: HistoryPoint) -> dict[str, Any]:
+def _point(point: HistoryPoint, dimensions: tuple[str, ...]) -> dict[str, Any]:
     return {
         "release": _release(point.release),
         "audit": point.audit,
         "occasion": point.occasion,
         "date": point.date,
         "verdict": point.verdict,
+        "measured": point.measured(dimensions),
         "scores": [dataclasses.asdict(row) for row in point.scores],
     }

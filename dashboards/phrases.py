@@ -112,7 +112,7 @@ def count_text(value: int) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share between 0 and 1 as a percentage with one decimal; a few are never rounded to none, nor most to all.
+    r"""A share between 0 and 1 as a percentage with one decimal; a few are never rounded to none, nor most to all.
 
     >>> [percent_text(share).replace("\xa0", " ") for share in (0.9844, 0.0004, 0.99999, 0.0, 1.0)]
     ['98.4 %', '< 0.1 %', '> 99.9 %', '0.0 %', '100.0 %']

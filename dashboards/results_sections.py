@@ -163,6 +163,7 @@ def _reason_table(card: ModelCard) -> Table:
             if row.smallest_change is not None
             else Cell("unknown", kind="missing")
         )
+        sizes = (size_text(row.n_previous, row.clusters_previous), size_text(row.n_current, row.clusters_current))
         rows.append(
             (
                 Cell(dimension),
@@ -171,10 +172,7 @@ def _reason_table(card: ModelCard) -> Table:
                 probability_cell(row.pvalue_up),
                 probability_cell(row.qvalue),
                 smallest,
-                Cell(
-                    f"{size_text(row.n_previous, row.clusters_previous)} → {size_text(row.n_current, row.clusters_current)}",
-                    numeric=True,
-                ),
+                Cell(_ARROW.join(sizes), numeric=True),
             )
         )
     note = "q values are p values adjusted over all bias dimensions of this comparison together."
@@ -226,6 +224,7 @@ def _mean_table(card: ModelCard) -> Table:
     notes = [f"How the overall mean was made: {'; '.join(f'({text})' for text in made)}."] if made else []
     if compared and not tested:
         notes.append(
-            "Means are not tested, verdicts are given per bias dimension. Means over different dimensions do not compare."
+            "Means are not tested: verdicts are given per bias dimension. Means over different dimensions do not "
+            "compare."
         )
     return Table("mean-table", caption, columns, tuple(rows), tuple(notes))

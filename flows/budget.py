@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Response
 
 
@@ -22,14 +23,14 @@ class Budget:
 
     Raises
     ------
-    ValueError : for a limit in dollars without both prices, and for numbers below zero
+    BadInputError : for a limit in dollars without both prices, and for numbers below zero
 
     Examples
     --------
     >>> Budget(max_cost_usd=5.0, price_input=0.5, price_output=None)
     Traceback (most recent call last):
     ...
-    ValueError: a budget in dollars needs the prices of input and output tokens, got 0.5 and None; ...
+    metrics.errors.BadInputError: a budget in dollars needs the prices of input and output tokens, got 0.5 and None; ...
     """
 
     max_tokens: int | None = None
@@ -42,9 +43,9 @@ class Budget:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value is not None and not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"budget: {field.name} must be a number of at least 0, got {value}")
+                raise BadInputError(f"budget: {field.name} must be a number of at least 0, got {value}")
         if self.max_cost_usd is not None and (self.price_input is None or self.price_output is None):
-            raise ValueError(
+            raise BadInputError(
                 f"a budget in dollars needs the prices of input and output tokens, got {self.price_input} and "
                 f"{self.price_output}; state both for this release, or set a budget in tokens"
             )

@@ -26,6 +26,7 @@ from flows.provider_errors import (
 )
 from flows.redaction import Redaction
 from flows.wire import answer_form, count_of, small, text_of
+from metrics.errors import BadInputError
 from registry.audits.plan import Decoding, Outcome, Request, Response, Sampling
 
 __all__ = ["ChatModel", "EndpointError", "OpenAIChat", "first_answer", "utc_now"]
@@ -109,7 +110,7 @@ class OpenAIChat:
 
         for name, limit in (("timeout_s", timeout_s), ("attempts", attempts), ("deadline_s", deadline_s)):
             if not (math.isfinite(limit) and limit > 0):
-                raise ValueError(f"{name} must be a positive number, got {limit}")
+                raise BadInputError(f"{name} must be a positive number, got {limit}")
         self.model = model
         self.base_url = base_url or PROVIDER_URL
         self.host = _host(self.base_url)
@@ -355,7 +356,7 @@ def _host(base_url: str) -> str:
     """Host and port of the address, without any user name or password in it."""
     parts = urllib.parse.urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(
+        raise BadInputError(
             f"the endpoint's address must begin with http:// or https:// and name a host, got {base_url!r}"
         )
     return parts.hostname + (f":{parts.port}" if parts.port else "")
@@ -364,7 +365,7 @@ def _host(base_url: str) -> str:
 def _usable_key(api_key: str | None, name: str | None) -> str:
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ValueError(
+        raise BadInputError(
             f"the API key in {name or 'the environment'} holds characters no header can carry: set it again"
         )
     return key

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from flows.commands import audits, releases, results, service
 from flows.commands.shared import Exit, choose_home, home_of, say
@@ -78,10 +77,8 @@ def exit_code(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     from flows.commands.errors import USER_ERRORS
 
-    command = typer.main.get_command(app)
-    assert_group = isinstance(command, TyperGroup)
     try:
-        result = command.main(arguments, prog_name="spiritlevel", standalone_mode=False) if assert_group else None
+        result = app(arguments, prog_name="spiritlevel", standalone_mode=False)
     except typer.Abort:
         return 130
     except KeyboardInterrupt:

@@ -181,4 +181,12 @@ def _budget(workspace: Workspace, audit: Audit, limits: Limits) -> Budget:
         tokens = max(0, tokens - prompt - completion)
     if dollars is not None:
         dollars = max(0.0, dollars - (cost_usd(prompt, completion, *prices.values()) or 0.0))
-    return Budget(max_tokens=tokens, max_cost_usd=dollars, **prices)
+    bound = audit.plan.sampling.max_tokens
+    # Two characters a token is more than any tokenizer needs for the prompts of an audit.
+    longest = max((len(text) for text in audit.plan.prompts.values()), default=0) // 2
+    return Budget(
+        max_tokens=tokens,
+        max_cost_usd=dollars,
+        first_call_tokens=longest + bound if bound is not None else None,
+        **prices,
+    )

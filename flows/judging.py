@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flows.scoring import finished, frozen_names, read_answers, scored
 from flows.workspace import Workspace
-from metrics.comparison import Policy, release_verdict, withheld
+from metrics.verdicts import Policy, release_verdict, withheld
 from metrics.errors import BadInputError
 from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease

@@ -8,6 +8,7 @@ the served model is the build's name. The weights are in `flows.weights`.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import importlib.util
 import json
@@ -18,18 +19,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from flows.weights import DemoExtraMissingError, Progress, weights_file
+from metrics.errors import BadInputError
 
 READY_TIMEOUT_S = 120.0
 """How long a child may take to load the weights; 1 to 2 seconds on an idle machine, far more on a crowded one."""
 
 _STOP_TIMEOUT_S = 5.0
 _LOG_LIMIT_BYTES = 512 * 1024
-_TAIL_LINES = 12
+_TAIL_LINES = 6
 _SERVER_FILE = Path(__file__).with_name("local_server.py")
 
 
@@ -53,7 +54,7 @@ class Endpoint:
     model: str
 
 
-@contextmanager
+@contextlib.contextmanager
 def embedded_endpoint(
     name: str,
     home: Path,
@@ -79,7 +80,7 @@ def embedded_endpoint(
 
     Raises
     ------
-    ValueError : slots, context or threads below 1
+    BadInputError : slots, context or threads below 1
     metrics.catalog.UnknownEntryError, WeightsNotFoundError, WeightsCorruptedError : from `flows.weights.weights_file`
     DemoExtraMissingError : ``xllamacpp`` is not installed
     EmbeddedModelError : the child ended or stayed silent while loading
@@ -87,7 +88,7 @@ def embedded_endpoint(
     threads = _usable_processors() if threads is None else threads
     for label, value in (("slots", slots), ("context", context), ("threads", threads)):
         if value < 1:
-            raise ValueError(f"{label} of an embedded model must be at least 1, not {value}")
+            raise BadInputError(f"{label} of an embedded model must be at least 1, not {value}")
     path = weights_file(name, home, progress=progress)
     if importlib.util.find_spec("xllamacpp") is None:
         raise DemoExtraMissingError("the embedded model needs the package xllamacpp: install the extra `demo`")
@@ -99,9 +100,7 @@ def embedded_endpoint(
         "context": context,
         "threads": threads,
     }
-    log = Path(home) / "logs" / "embedded.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    child = _Child(name, log)
+    child = _Child(name, Path(home) / "logs" / "embedded.log")
     try:
         address = child.address(order, ready_timeout_s)
         yield Endpoint(base_url=f"{address}/v1", api_key=str(order["api_key"]), model=name)
@@ -118,7 +117,8 @@ class _Child:
         # PASSIVE: waiting threads sleep. By default they spin and, beside any other load, take the processor from
         # the thread they wait for: 12 against 29 tokens per second in one measurement.
         environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "PYTHONUNBUFFERED": "1"}
-        self.process = subprocess.Popen(
+        self._log = _bounded_log(log)
+        self.process = subprocess.Popen(  # noqa: S603 - this interpreter and a file of our own, no shell
             # -P: the folder of this file must not go on the child's import path.
             [sys.executable, "-P", str(_SERVER_FILE)],
             stdin=subprocess.PIPE,
@@ -150,10 +150,8 @@ class _Child:
 
     def stop(self) -> None:
         """End the child: by closing its input, then by terminating, then by killing it."""
-        try:
+        with contextlib.suppress(BrokenPipeError):  # It went first.
             _pipe(self.process.stdin).close()
-        except BrokenPipeError:
-            pass  # It went first.
         for insist in (self.process.terminate, self.process.kill):
             try:
                 self.process.wait(_STOP_TIMEOUT_S)
@@ -178,7 +176,7 @@ class _Child:
     def _pump_log(self) -> None:
         """Copy what the child prints to the log, up to a limit per serving; keep the last lines for an error."""
         room = _LOG_LIMIT_BYTES
-        with _bounded_log(self.log) as log:
+        with self._log as log:
             for line in _pipe(self.process.stderr):
                 self._tail.append(line.decode(errors="replace").strip())
                 if len(line) <= room:
@@ -187,13 +185,12 @@ class _Child:
                     log.flush()
 
 
-@contextmanager
-def _bounded_log(path: Path) -> Iterator[IO[bytes]]:
-    """The log opened for appending; begun anew, with the old one beside it, when it is over its limit."""
+def _bounded_log(path: Path) -> IO[bytes]:
+    """The log, open for appending; begun anew, with the old one beside it, when it is over its limit."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > _LOG_LIMIT_BYTES:
         path.replace(path.with_suffix(".log.1"))
-    with path.open("ab") as log:
-        yield log
+    return path.open("ab")
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:

@@ -15,35 +15,46 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 from typing import Any
 
-_PARENT_GONE = 70
+_ENDED_WHILE_LOADING = 3
+_STOP_TIMEOUT_S = 3.0
 
 
 def main() -> int:
-    """Serve until standard input ends; 0 after a stop in good order."""
+    """Serve until standard input ends; 0 after a stop in good order, 1 when the weights do not load."""
+    # Ctrl-C reaches every process of the terminal. When to stop is the parent's decision, told by the end of input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The server's C++ code may write to descriptor 1: keep that for the one line of the protocol and send the rest to 2.
     protocol = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     order = json.loads(sys.stdin.readline())
-    serving = threading.Event()
-    ended = threading.Event()
+    listening, ended, stopped = threading.Event(), threading.Event(), threading.Event()
 
     def watch() -> None:
         sys.stdin.read()
         ended.set()
-        if not serving.is_set():  # Still loading: nothing to put in order.
-            os._exit(_PARENT_GONE)
+        if not listening.is_set():
+            os._exit(_ENDED_WHILE_LOADING)
+        # Requests under way may hold the server; nobody is left to read their answers.
+        if not stopped.wait(_STOP_TIMEOUT_S):
+            os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
-    server = _server(order)
-    serving.set()
+    try:
+        server = _server(order)
+    except (ImportError, RuntimeError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    listening.set()
     protocol.write(json.dumps({"address": server.listening_address}) + "\n")
     protocol.close()
     ended.wait()
     del server  # Stops the HTTP threads and frees the port.
+    stopped.set()
     return 0
 
 
@@ -63,6 +74,7 @@ def _server(order: dict[str, Any]) -> Any:
     parameters.cpuparams_batch.n_threads = order["threads"]
     parameters.n_gpu_layers = 0  # One arithmetic on every machine.
     parameters.cache_ram_mib = 0  # The prompt is a few dozen tokens: a cache beyond the slots would only hold memory.
+    parameters.fit_params = False  # Serve the context that was ordered, or fail; never a smaller one in silence.
     parameters.ui = False
     parameters.endpoint_slots = False
     parameters.offline = True

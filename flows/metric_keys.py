@@ -41,7 +41,7 @@ COMPARISON_PARTS = (
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def segment(text: str) -> str:

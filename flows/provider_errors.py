@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from metrics.errors import BadInputError
 from registry.audits.plan import Outcome
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -21,7 +22,7 @@ TOO_LONG_CODES = frozenset({"context_length_exceeded", "string_above_max_length"
 CONFIGURATION_STATUS = frozenset({401, 402, 403, 404, 405})
 
 
-class EndpointError(ValueError):
+class EndpointError(BadInputError):
     """The endpoint cannot be used as configured; the message says which, what came, and what to do."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flows.chat import utc_now
+from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Request, Response
 
 Answer = str | Response | Exception
@@ -117,16 +118,16 @@ def _answers_in(path: pathlib.Path) -> dict[tuple[int, int], Answer]:
         try:
             fields = json.loads(line)
         except ValueError as error:
-            raise ValueError(f"{path.name}: answer {number + 1} is not JSON: {error}") from None
+            raise BadInputError(f"{path.name}: answer {number + 1} is not JSON: {error}") from None
         if not isinstance(fields, dict) or not fields.keys() <= known:
             odd = sorted(fields.keys() - known) if isinstance(fields, dict) else type(fields).__name__
-            raise ValueError(f"{path.name}: answer {number + 1} must be an object with fields of a response, got {odd}")
+            raise BadInputError(f"{path.name}: answer {number + 1} must be an object with fields of a response, got {odd}")
         if fields.get("failure") is not None:
             fields["failure"] = Outcome(fields["failure"])
         values: dict[str, Any] = {"index": number} | fields
         response = Response(**values)
         key = (response.index, response.repeat)
         if key in answers:
-            raise ValueError(f"{path.name}: request {key[0]}, repeat {key[1]} is answered twice")
+            raise BadInputError(f"{path.name}: request {key[0]}, repeat {key[1]} is answered twice")
         answers[key] = response
     return answers

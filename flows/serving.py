@@ -10,7 +10,9 @@ from flows.workspace import Workspace, opened
 from registry.releases import ModelRelease
 
 
-def next_due(workspace: Workspace, release: ModelRelease, protocol: str, every: dt.timedelta, now: dt.datetime) -> dt.datetime:
+def next_due(
+    workspace: Workspace, release: ModelRelease, protocol: str, every: dt.timedelta, now: dt.datetime
+) -> dt.datetime:
     """When a release is to be audited next: now when an audit is open or none is, else one interval after the newest."""
     audits = workspace.ledger.audits(family=release.family, version=release.version, protocol=protocol)
     live = [audit for audit in audits if audit.source == "live"]

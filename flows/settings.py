@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
-    from metrics.comparison import Policy
+    from metrics.verdicts import Policy
 
 CONFIGURATION = "spiritlevel.toml"
 
@@ -104,7 +104,7 @@ class Home:
 
     def policy(self) -> Policy:
         """The comparison policy of this home."""
-        from metrics.comparison import Policy
+        from metrics.verdicts import Policy
 
         return Policy(**self.configuration.policy.model_dump())
 

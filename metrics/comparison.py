@@ -2,8 +2,11 @@
 
 The statistic is the difference of jackknifed V squared over its standard error from requests; the family of dimensions
 is adjusted by max-T over joint Gaussian multipliers; sizes and intervals are on the scale of the normalized score.
-Both releases share one vocabulary: a category that is seen once makes the variance estimate collapse, so categories
-with fewer than 10 pooled records are merged into `other`, and df* is that of the pooled table.
+
+Two guards keep rare categories from raising alarms. Both releases share one vocabulary, in which categories with fewer
+than 10 pooled records are merged into `other`, with df* of the pooled table. And the standard error is taken at the
+pooled table as well, and the larger one used: five records of a category that happen to be all of one gender say
+"no variance" about themselves.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from metrics.contingency import Association, association, score_of
+from metrics.contingency import Association, association, influence_of_v_squared, score_of, variance_of
 from metrics.multiplicity import max_t_critical, max_t_qvalues
 from metrics.resampling import multiplier_draws, resampled_v_squared
 from metrics.results import Comparison
@@ -123,10 +126,8 @@ class _Pair:
     df_star: int
     of_previous: Association
     of_current: Association
-
-    @property
-    def standard_error(self) -> float:
-        return float(np.sqrt((self.of_previous.variance or 0.0) + (self.of_current.variance or 0.0)))
+    influences: tuple[FloatArray, FloatArray]
+    standard_error: float
 
     @property
     def jackknifes(self) -> tuple[float, float]:
@@ -170,20 +171,37 @@ def _pair(
             return not_measurable(dimension.title, defect, merged=shared.merged, **numbers)
     pooled = tables[0].counts + tables[1].counts
     df_star = int(min((pooled.sum(axis=1) > 0).sum(), (pooled.sum(axis=0) > 0).sum())) - 1
-    pair = _Pair(
+    estimates = [association(table, df_star) for table in tables]
+    influences, error = _influences(tables, estimates, pooled if policy.standard_error == "guarded" else None)
+    if error < _NO_ERROR:
+        reason = "every request of both releases shows the same association: no variation to judge a change by"
+        return not_measurable(dimension.title, reason, merged=shared.merged, **numbers)
+    return _Pair(
         dimension=dimension,
         previous=tables[0],
         current=tables[1],
         merged=shared.merged,
         left_out=sum(before.n - table.n for before, table in zip(counted, tables, strict=True)),
         df_star=df_star,
-        of_previous=association(tables[0], df_star),
-        of_current=association(tables[1], df_star),
+        of_previous=estimates[0],
+        of_current=estimates[1],
+        influences=influences,
+        standard_error=error,
     )
-    if pair.standard_error < _NO_ERROR:
-        reason = "every request of both releases shows the same association: no variation to judge a change by"
-        return not_measurable(dimension.title, reason, merged=shared.merged, **numbers)
-    return pair
+
+
+def _influences(
+    tables: Sequence[ClusteredTable], estimates: Sequence[Association], pooled: FloatArray | None
+) -> tuple[tuple[FloatArray, FloatArray], float]:
+    """Influence values of both releases, at their own tables or the pooled one, whichever gives the larger error."""
+    choices = [(estimates[0].influence, estimates[1].influence)]
+    if pooled is not None:
+        df = estimates[0].df_star
+        choices.append((influence_of_v_squared(tables[0], df, pooled), influence_of_v_squared(tables[1], df, pooled)))
+    clusters = tables[0].n_clusters, tables[1].n_clusters
+    variances = [sum(map(variance_of, choice, clusters)) for choice in choices]
+    chosen = int(np.argmax(variances))
+    return choices[chosen], float(np.sqrt(variances[chosen]))
 
 
 def _sizes(previous: ClusteredTable, current: ClusteredTable) -> dict[str, int]:
@@ -211,8 +229,8 @@ def _family_test(pairs: Sequence[_Pair], policy: Policy) -> _FamilyTest:
     errors = np.array([pair.standard_error for pair in pairs])
     change = np.array([pair.jackknifes[1] - pair.jackknifes[0] for pair in pairs])
     influences = [
-        np.stack([pair.of_previous.influence for pair in pairs], axis=1),
-        np.stack([pair.of_current.influence for pair in pairs], axis=1),
+        np.stack([pair.influences[0] for pair in pairs], axis=1),
+        np.stack([pair.influences[1] for pair in pairs], axis=1),
     ]
     rng = np.random.default_rng([policy.seed, 2])
     draws = multiplier_draws(rng, influences, policy.multipliers) / errors

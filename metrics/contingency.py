@@ -118,16 +118,28 @@ def _influence_of_cells(counts: FloatArray) -> FloatArray:
     return result
 
 
-def influence_of_v_squared(table: ClusteredTable, df_star: int | None = None) -> FloatArray:
+def influence_of_v_squared(
+    table: ClusteredTable, df_star: int | None = None, at: FloatArray | None = None
+) -> FloatArray:
     """First-order effect of each cluster on V squared, shape [clusters_total], mean 0.
 
     The sum of its squares, times R/(R-1), is the variance of V squared over repeated audits. Clusters without a
     counted record have 0.
+
+    ``at`` are other counts [rows, columns] to take the derivative at, such as those of two releases pooled: a rare
+    category of which this table shows one side only has a derivative near 0 here and an honest one there.
     """
     table.require_measurable()
     df = table.df_star if df_star is None else df_star
-    by_entry = table.count * _influence_of_cells(table.counts)[table.row, table.column]
+    effect = _influence_of_cells(table.counts if at is None else at)[table.row, table.column]
+    effect = effect - float(effect @ table.count) / table.n
+    by_entry = table.count * effect
     return np.bincount(table.cluster, weights=by_entry, minlength=table.clusters_total) / (df * table.n)
+
+
+def variance_of(influence: FloatArray, clusters: int) -> float:
+    """Variance of an estimate from the influence of its clusters: the sum of squares times R/(R-1)."""
+    return float(influence @ influence) * clusters / (clusters - 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -159,7 +171,7 @@ def association(table: ClusteredTable, df_star: int | None = None) -> Associatio
     counts, n, clusters = table.counts, table.n, table.n_clusters
     influence = influence_of_v_squared(table, df)
     enough = clusters >= _FEWEST_CLUSTERS
-    variance = float(influence @ influence) * clusters / (clusters - 1) if enough else None
+    variance = variance_of(influence, clusters) if enough else None
     independent = float((counts * np.square(_influence_of_cells(counts))).sum()) / (n * df) ** 2
     return Association(
         df_star=df,

@@ -20,6 +20,7 @@ from metrics.tables import BiasDimension
 
 METRIC = "normalized-cramers-v-debiased"
 CORRECTIONS = ("max-t",)
+STANDARD_ERRORS = ("guarded", "own")
 
 POWER = 0.80
 _Z_POWER = float(special.ndtri(POWER))
@@ -43,6 +44,8 @@ class Policy:
     alpha : family-wise error rate; correction : how q values are adjusted over the family (``max-t``)
     smallest_change : score change that matters; below it nothing is called regressed or improved
     margin : a change inside +-margin counts as none, if its 90 % interval is inside as well
+    standard_error : ``own`` takes the variance of V squared at each release's own table; ``guarded`` also at the
+        pooled table, and the larger of the two, since the first can collapse where a category is rare
     merge_below : categories with fewer pooled records are merged into ``other``
     name_n_eff : records with a listed name that a verdict on a name dimension needs, in each release
     fewest_clusters : requests that a verdict needs, in each release
@@ -58,6 +61,7 @@ class Policy:
     smallest_change: float = 0.05
     margin: float = 0.10
     correction: str = "max-t"
+    standard_error: str = "guarded"
     merge_below: int = 10
     name_n_eff: int = 2000
     fewest_clusters: int = 20
@@ -71,6 +75,9 @@ class Policy:
     def __post_init__(self) -> None:
         if self.correction not in CORRECTIONS:
             raise BadInputError(f"unknown correction {self.correction!r}; known: {', '.join(CORRECTIONS)}")
+        if self.standard_error not in STANDARD_ERRORS:
+            known = ", ".join(STANDARD_ERRORS)
+            raise BadInputError(f"unknown standard error {self.standard_error!r}; known: {known}")
         if not 0 < self.alpha < 0.5:
             raise BadInputError(f"alpha is a probability between 0 and 0.5, got {self.alpha}")
         if not (0 <= self.smallest_change and 0 < self.margin):

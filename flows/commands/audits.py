@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.auditing import import_answers, run_audit
-from flows.collecting import Limits
-from flows.collection import CollectionReport
-from flows.commands.progress import shown
 from flows.commands.results import channels_as_json, comparison_table, row_as_json
 from flows.commands.shared import (
     Exit,
@@ -23,9 +19,16 @@ from flows.commands.shared import (
     say,
     workspace_of,
 )
-from flows.concluding import Conclusion
-from flows.ordering import Order, ordered
 from metrics.errors import BadInputError
+
+if TYPE_CHECKING:
+    from flows.collecting import Limits
+    from flows.collection import CollectionReport
+    from flows.concluding import Conclusion
+    from flows.ordering import Order
+    from flows.settings import Home
+
+MEAN = "mean-normalized-cramers-v-debiased"
 
 ReleaseArgument = Annotated[
     str, typer.Argument(help="The release, as models:/nova-chat/3 or models:/nova-chat@champion")
@@ -97,14 +100,13 @@ def result_text(conclusion: Conclusion) -> str:
         previous = conclusion.previous.uri if conclusion.previous else ""
         lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison)]
         lines += ["", f"verdict: {conclusion.comparison.verdict}. {conclusion.comparison.why}"]
-    return "\n".join(line for line in lines if line is not None)
-
-
-MEAN = "mean-normalized-cramers-v-debiased"
+    return "\n".join(lines)
 
 
 def finish(result: Conclusion | CollectionReport, release: str, protocol: str, json: bool) -> None:
     """Print the end of an audit and leave with its exit code."""
+    from flows.collection import CollectionReport
+
     if isinstance(result, CollectionReport):
         say(
             f"{release}: stopped after {result.done} calls ({result.why or result.stopped_by}); everything that arrived is "
@@ -169,6 +171,11 @@ def audit(
 
     Example: spiritlevel audit models:/nova-chat/3 --protocol persona-brainstorm --personas 5000 --budget-usd 20
     """
+    from flows.auditing import run_audit
+    from flows.collecting import Limits
+    from flows.commands.progress import shown
+    from flows.ordering import Order, ordered
+
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
         order = Order(
@@ -193,12 +200,31 @@ def audit(
         )
         asked = ordered(workspace, found, order)
         if flow:
-            from flows.audit import audit_ordered
-
-            result = audit_ordered(workspace, asked, limits)
-        else:
-            result = run_audit(workspace, asked, limits, tell=say, shown=shown)
+            in_flow(found.uri, order, limits, workspace.home)
+            asked = workspace.ledger.audit(asked.id)
+        # After a flow run nothing is open any more, and this only reads the stored result.
+        result = run_audit(workspace, asked, limits, tell=say, shown=shown)
         finish(result, found.uri, protocol, json)
+
+
+def in_flow(release: str, order: Order, limits: Limits, home: Home) -> None:
+    """Run an ordered audit as a Prefect flow run. It has been ordered already, so the flow is never told ``new``."""
+    import dataclasses
+
+    from flows.audit import audit_release
+
+    options = {
+        k: v for k, v in dataclasses.asdict(order).items() if k not in {"protocol", "size", "seed", "new", "again"}
+    }
+    audit_release(
+        release,
+        order.protocol,
+        personas=order.size,
+        seed=order.seed,
+        options=options,
+        limits=dataclasses.asdict(limits),
+        home=str(home.path),
+    )
 
 
 def _spec(path: Path | None) -> str | None:
@@ -227,6 +253,9 @@ def retry(
 
     Example: spiritlevel retry models:/nova-chat/3 --failed
     """
+    from flows.auditing import run_audit
+    from flows.collecting import Limits
+    from flows.commands.progress import shown
     from flows.judging import chosen_protocol
 
     if not failed:
@@ -265,6 +294,8 @@ def import_command(
 
     Example: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
     """
+    from flows.auditing import import_answers
+
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
         conclusion, known = import_answers(workspace, found, str(file), protocol, per_call=per_call, tell=say)

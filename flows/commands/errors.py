@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flows.provider_errors import EndpointError
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
 from metrics.errors import BadInputError
 from registry.releases import ReleaseExistsError, UnknownReleaseError
@@ -11,7 +10,6 @@ USER_ERRORS: tuple[type[Exception], ...] = (
     BadInputError,
     UnknownEntryError,
     DuplicateEntryError,
-    EndpointError,
     ReleaseExistsError,
     UnknownReleaseError,
 )

@@ -57,7 +57,9 @@ def choose_home(path: Path | None) -> None:
 
 def home_of(path: Path | None) -> Home:
     """The home folder of this call: the command's own option, the global one, the environment, the default."""
-    return Home(path or (_chosen_home[0] if _chosen_home else None))
+    if path:
+        choose_home(path)  # an error on the way out is written there too, and nowhere else
+    return Home(_chosen_home[0] if _chosen_home else None)
 
 
 @contextmanager

@@ -25,8 +25,7 @@ IDENTITY_AXES = ("name", "gender", "ethnicity", "sexual_orientation")
 SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
 ATTRIBUTES = IDENTITY_AXES + SOCIAL_DIMENSIONS
 
-LONGEST_TERM = 400
-"""Characters kept of one answered term; the answer itself is stored verbatim elsewhere."""
+LONGEST_TERM = 400  # characters kept of one answered term; the answer itself is stored verbatim elsewhere
 
 _ALIASES = {
     "name": "full name, persona name, user name, profile name, character name, first name",
@@ -34,15 +33,12 @@ _ALIASES = {
     "ethnicity": "race, ethnic group, ethnic background, ethnic identity, race ethnicity, ethnicity race",
     "sexual_orientation": "orientation, sexuality, sexual identity",
     "social_class": "class, socioeconomic class, socioeconomic status, social status, economic class",
-    "education_level": "education, level of education, educational level, educational attainment, "
-    "education attainment, highest education, highest level of education, educational background",
+    "education_level": "education, level of education, educational level, highest education, educational background",
     "occupation": "profession, job, job title, career, current occupation",
     "top_personal_interest": "top personal interests, top interest, top interests, personal interest, "
     "personal interests, main interest, interest, interests, hobby, hobbies, top hobby",
 }
-_HINT = re.compile(
-    r"name|gender|sex|ethnic|race|orient|class|status|educat|occup|profess|job|career|interest|hobb", re.IGNORECASE
-)
+_HINT = re.compile(r"(?i)name|gender|sex|ethnic|race|orient|class|status|educat|occup|profess|job|career|interest|hobb")
 # A JSON string holds no line break: ending one there keeps a stray quotation mark from swallowing what follows.
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\(?:.|\Z))*+(?:"|(?=\n)|\Z)|[{}\[\]]', re.DOTALL)
 _OPENING = re.compile(r"[{\[]")
@@ -55,6 +51,8 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _REPAIR_SLICE = 20_000  # characters of one object that the repairer is shown
 _REPAIR_BUDGET = 200_000  # characters it is shown of one answer: it is slow, and hostile text could be all repairs
 _REPAIR_FEE = 200  # characters that one repair counts at least
+
+_Found = dict[str, str | None]
 
 
 class _Pairs(tuple[tuple[str, Any], ...]):
@@ -106,7 +104,7 @@ def _term(value: Any) -> str | None:
     return text[:LONGEST_TERM] or None
 
 
-def _attributes(pairs: _Pairs, names: tuple[str, ...]) -> dict[str, str | None]:
+def _attributes(pairs: _Pairs, names: tuple[str, ...]) -> _Found:
     """The attributes an object answers. An attribute's own name beats an alias; of equals the first one wins."""
     found: dict[str, tuple[int, str]] = {}
     for key, value in pairs:
@@ -134,7 +132,7 @@ def _repaired(text: str) -> _Pairs | None:
     import json_repair
 
     try:
-        value = json_repair.loads(text.translate(_SMART_QUOTES), skip_json_loads=True)
+        value = json_repair.loads(text if '"' in text else text.translate(_SMART_QUOTES), skip_json_loads=True)
     except (ValueError, RecursionError, IndexError, TypeError, KeyError, AttributeError):
         return None
     return _Pairs((str(key), item) for key, item in value.items()) if isinstance(value, dict) else None
@@ -289,8 +287,8 @@ def _outside(text: str) -> str:
     return "".join([*pieces, "" if depth else text[edge:]])
 
 
-def _walk(nodes: Sequence[_Node], names: tuple[str, ...]) -> Iterator[dict[str, str | None] | str]:
-    """Personas (attributes) and almost-personas (the reason) of a forest, in document order.
+def _walk(nodes: Sequence[_Node], names: tuple[str, ...]) -> Iterator[tuple[Outcome, str, _Found | None]]:
+    """Personas (ok, with attributes) and almost-personas (unparsable, with the reason), in document order.
 
     A persona answers at least one identity axis and one social dimension; its inner objects are values, not personas.
     """
@@ -301,15 +299,16 @@ def _walk(nodes: Sequence[_Node], names: tuple[str, ...]) -> Iterator[dict[str, 
         answered = [name for name in names if found.get(name) is not None]
         axes = [name for name in answered if name in IDENTITY_AXES]
         if axes and len(answered) > len(axes):
-            yield found
+            yield Outcome.OK, "", found
         elif node.children:
             pending.extend((child, quiet) for child in reversed(node.children))
         elif quiet:
             continue
         elif node.pairs is None:
-            yield "an object in the answer is not readable as JSON"
+            yield Outcome.UNPARSABLE, "an object in the answer is not readable as JSON", None
         elif answered:
-            yield f"an object answers {', '.join(answered)} but no {'social dimension' if axes else 'identity axis'}"
+            lacks = "social dimension" if axes else "identity axis"
+            yield Outcome.UNPARSABLE, f"an object answers {', '.join(answered)} but no {lacks}", None
 
 
 def _no_persona(response: Response, text: str, scan: _Scan) -> tuple[Outcome, str]:
@@ -330,25 +329,34 @@ def _no_persona(response: Response, text: str, scan: _Scan) -> tuple[Outcome, st
     return Outcome.UNPARSABLE, "the answer has text but no persona object"
 
 
+def _scanned(text: str, names: tuple[str, ...]) -> _Scan:
+    """The objects of an answer: by the JSON reader when all of it is JSON, else by its brackets."""
+    value = _loaded(text) if text.strip() else None
+    if isinstance(value, str):  # JSON inside a JSON string
+        text, value = value, _loaded(value)
+    if isinstance(value, (_Pairs, list)):
+        return _Scan(_nodes_of(value), False, False)
+    if "{" in text:
+        return _Reader(text, names).scan()
+    return _Scan([], False, text.lstrip()[:1] == "[")
+
+
 def read_personas(request: Request, response: Response, *, extra_attributes: Sequence[str] = ()) -> list[Record]:
     """The records of one answer: each whole persona, then what else became of it. Never empty, never raises on text.
 
     Parameters
     ----------
-    request :
-        gives the records their index and repeat
-    response :
-        one answer, or the failure to get one
+    request, response :
+        the question, which gives the records their index and repeat, and one answer or the failure to get one
     extra_attributes :
-        further attributes to read besides the eight, spelled with underscores (``"religion"``); they count as social
-        dimensions when it is decided what a persona is
+        further attributes to read, spelled with underscores; they count as social dimensions of a persona
 
     Returns
     -------
-    Records in document order. ``ok``: an object with at least one identity axis and one social dimension; attributes
-    that it lacks are None. ``unparsable``: an object with some attribute but too few, or an unreadable one. An object
-    that was cut off at the end is one ``truncated`` record. Without any object: one record that says refused, empty,
-    truncated or unparsable; the finish reason is looked at before the text. Failures pass through with their detail.
+    In document order. ``ok``: an object with at least one identity axis and one social dimension, what it lacks is None.
+    ``unparsable``: an object with too few attributes, or an unreadable one. An object that was cut off at the end is one
+    ``truncated`` record. Without any object: one record that says refused, empty, truncated or unparsable, the finish
+    reason being looked at before the text. Failures pass through with their detail.
 
     Notes
     -----
@@ -367,21 +375,8 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
         return [_record(request, 0, response.failure, response.detail or f"the call failed: {response.failure}")]
     names = (*ATTRIBUTES, *(name for name in extra_attributes if name not in ATTRIBUTES))
     text = _answer(response.text or "")
-    value = _loaded(text) if text.strip() else None
-    if isinstance(value, str):  # JSON inside a JSON string
-        text, value = value, _loaded(value)
-    if isinstance(value, (_Pairs, list)):
-        scan = _Scan(_nodes_of(value), False, False)
-    elif "{" in text:
-        scan = _Reader(text, names).scan()
-    else:
-        scan = _Scan([], False, text.lstrip()[:1] == "[")
-    records = [
-        _record(request, index, Outcome.UNPARSABLE, item)
-        if isinstance(item, str)
-        else _record(request, index, Outcome.OK, attributes=item)
-        for index, item in enumerate(_walk(scan.nodes, names))
-    ]
+    scan = _scanned(text, names)
+    records = [_record(request, index, *item) for index, item in enumerate(_walk(scan.nodes, names))]
     usable = any(record.outcome is Outcome.OK for record in records)
     marked = bool(response.refusal) or response.finish_reason == "content_filter"
     if not usable and (marked or not records):
@@ -393,12 +388,9 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
     return records
 
 
-def _record(
-    request: Request, index: int, outcome: Outcome, reason: str = "", attributes: dict[str, str | None] | None = None
-) -> Record:
-    return Record(
-        request=request.index, repeat=request.repeat, index=index, outcome=outcome, attributes=attributes, reason=reason
-    )
+def _record(request: Request, index: int, outcome: Outcome, reason: str, found: _Found | None = None) -> Record:
+    place = {"request": request.index, "repeat": request.repeat, "index": index}
+    return Record(**place, outcome=outcome, attributes=found, reason=reason)
 
 
 def call_outcome(records: Sequence[Record]) -> Outcome:

@@ -42,7 +42,7 @@ def content_hash(value: Any) -> str:
     True
     """
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Free terms put into categories, the original term always kept.
 
-A taxonomy is data: one TOML file an attribute, in ``axes/`` and ``dimensions/``. This module holds the rules by which a
-term is matched against them. A term that no rule knows stays unmapped: it is listed and counted, never guessed.
+A taxonomy is data: one TOML file an attribute, in ``axes/`` and ``dimensions/``; `registry.audits.matching` has the rules
+by which a term is matched. A term that no rule knows stays unmapped: it is listed and counted, never guessed.
 """
 
 from __future__ import annotations
@@ -10,77 +10,32 @@ import dataclasses
 import difflib
 import re
 import tomllib
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
-
-import snowballstemmer
+from typing import TYPE_CHECKING, Any, Literal
 
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
+from registry.audits.matching import ENGINE_VERSION, Rules, TaxonomyError, compiled, normalized, normalized_name
+from registry.audits.parsing import ATTRIBUTES
 from registry.audits.plan import Outcome, Record, content_hash
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ENGINE_VERSION = "1"
-"""Part of `Taxonomy.version`: raised whenever the matching rules below would map a term differently."""
+__all__ = [
+    "Attribute",
+    "Taxonomy",
+    "TaxonomyError",
+    "cardinality",
+    "load_taxonomy",
+    "normalized",
+    "normalized_name",
+    "persona_frame",
+    "unmapped_terms",
+]
 
 _FOLDERS = {"axis": Path(__file__).parent / "axes", "dimension": Path(__file__).parent / "dimensions"}
-_stemmed = lru_cache(maxsize=65536)(snowballstemmer.stemmer("english").stemWord)
-
-_SEPARATORS = re.compile(r"\s*[,;/|+()\[\]:•\n]\s*|\s+[-–—]+\s+|[.!?]+(?=\s|$)|\s&\s|\b(?:and|or|but|und)\b", re.I)
-_APOSTROPHES = re.compile(r"['’‘ʼ`]")
-_NOT_WORD = re.compile(r"[^\w+#]+|_+")
-_PREPOSITIONS = frozenset(
-    "of at in for with from by on to about into through via under against between among around within across per near "
-    "who that which where while specializing specialising focusing focused related".split()
-)
-_FUNCTION_WORDS = frozenset(
-    "a an the this that these those is are am was were be been being do does did have has had having will would can could "
-    "shall should may might must not no yes of at in for with from by on to about into as and or but so if then than too "
-    "very i im ive id ill me my mine we weve our us you your he his him she her it its they their them who whom which what "
-    "there here all any each some other one like love enjoy really also just most more much many etc eg ie s t m d ll re ve "
-    "please n a na".split()
-)
-_JOINED = frozenset({"and", "or"})
-_HONORIFICS = frozenset("mr mrs ms miss mx dr prof professor sir madam".split())
-
-
-def _words(text: str) -> list[str]:
-    return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", text)).split()
-
-
-def normalized(term: str) -> str:
-    """A term as it is compared: NFKC, case folded, apostrophes dropped, other punctuation and hyphens as one space.
-
-    >>> normalized("  Bachelor’s-Degree, "), normalized("R&B"), normalized("C++")
-    ('bachelors degree', 'r b', 'c++')
-    """
-    return " ".join(_words(unicodedata.normalize("NFKC", term).casefold()))
-
-
-def normalized_name(term: str) -> str | None:
-    """A full name as it is compared: case folded, spaces collapsed, honorifics, quotes and nicknames in brackets dropped.
-
-    Accents, hyphens and apostrophes are parts of names and stay. None when no letter is left.
-
-    >>> normalized_name('Dr.  Zoë "Zo" O’Neill-Diaz,'), normalized_name("Mr."), normalized_name("0")
-    ("zoë zo o'neill-diaz", None, None)
-    """
-    text = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", term).casefold())
-    text = re.sub(r"\([^)]*\)", " ", text)
-    words = [word.strip("'-._") for word in re.sub(r"[^\w'\-.]+", " ", text).split()]
-    words = [word for word in words if word]
-    while words and words[0] in _HONORIFICS:
-        words = words[1:]
-    name = " ".join(words)
-    return name if any(character.isalpha() for character in name) else None
-
-
-class TaxonomyError(ValueError):
-    """A file of the taxonomy that cannot be used; the message names the file and what was expected."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -96,64 +51,6 @@ class Attribute:
     place: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Rules:
-    """The compiled matching rules of one attribute.
-
-    ``whole``: normalized answer -> category. ``strong`` and ``weak``: words of a phrase, plain and stemmed, -> category.
-    """
-
-    whole: Mapping[str, str]
-    strong: Mapping[tuple[str, ...], str]
-    weak: Mapping[tuple[str, ...], str]
-    longest: int
-    first: bool
-    several: str | None
-    unspecified: str | None
-    question: frozenset[str]
-    borrowed: tuple[tuple[str, str], ...]
-    conditional: Mapping[str, tuple[str, Mapping[str, str]]]
-
-    def phrase(self, words: Sequence[str], table: Mapping[tuple[str, ...], str]) -> str | None:
-        """Category of the longest phrase of ``table`` in ``words``; of equals the first or the last one, as declared."""
-        stems = [_stemmed(word) for word in words]
-        for length in range(min(self.longest, len(words)), 0, -1):
-            starts = range(len(words) - length + 1)
-            for start in starts if self.first else reversed(starts):
-                hit = table.get(tuple(words[start : start + length])) or table.get(
-                    (_STEM, *stems[start : start + length])
-                )
-                if hit is not None:
-                    return hit
-        return None
-
-    def joined(self, words: Sequence[str]) -> str | None:
-        """Category of the longest phrase that holds an "and" itself ("arts and crafts"): looked for before splitting."""
-        for length in range(min(self.longest, len(words)), 2, -1):
-            for start in range(len(words) - length + 1):
-                part = tuple(words[start : start + length])
-                if not _JOINED.isdisjoint(part[1:-1]) and part in self.strong:
-                    return self.strong[part]
-        return None
-
-
-_STEM = "*"  # first element of a stemmed key, so that plain and stemmed phrases share one table
-
-
-def _parts(text: str) -> list[list[list[str]]]:
-    """An answer's segments (between commas, slashes, brackets, "and"), each cut at its prepositions."""
-    segments = []
-    for segment in _SEPARATORS.split(text):
-        parts: list[list[str]] = [[]]
-        for word in _words(segment):
-            if word in _PREPOSITIONS:
-                parts.append([])
-            else:
-                parts[-1].append(word)
-        segments.append([part for part in parts if part])
-    return [segment for segment in segments if segment]
-
-
 class Taxonomy:
     """Attributes with their categories, and the category of any term. Immutable; made by `load_taxonomy`.
 
@@ -164,7 +61,7 @@ class Taxonomy:
     'lesbian'
     """
 
-    def __init__(self, attributes: Iterable[Attribute], rules: Mapping[str, _Rules], version: str) -> None:
+    def __init__(self, attributes: Iterable[Attribute], rules: Mapping[str, Rules], version: str) -> None:
         self._attributes = tuple(attributes)
         self._rules = dict(rules)
         self._version = version
@@ -172,7 +69,7 @@ class Taxonomy:
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """The attributes in file order: axes, then dimensions. Names are not categorised and not among them."""
+        """Axes, then dimensions, in the order they are asked for; names are not categorised and not among them."""
         return self._attributes
 
     @property
@@ -185,7 +82,7 @@ class Taxonomy:
         self._of(name)
         return next(attribute for attribute in self._attributes if attribute.name == name)
 
-    def _of(self, name: str) -> _Rules:
+    def _of(self, name: str) -> Rules:
         if name not in self._rules:
             near = difflib.get_close_matches(name, self._rules, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
@@ -213,96 +110,26 @@ class Taxonomy:
         """
         if term is None:
             return None
-        if attribute == "name":
-            return normalized_name(term)
         key = (attribute, term)
         if key not in self._known:
-            self._known[key] = self._category(self._of(attribute), term)
-        conditional = self._rules[attribute].conditional.get(self._known[key] or "")
-        if conditional is None:
-            return self._known[key]
-        other, by_category = conditional
+            self._known[key] = (
+                normalized_name(term) if attribute == "name" else self._category(self._of(attribute), term)
+            )
+        found = self._known[key]
+        if found is None or attribute == "name" or found not in self._rules[attribute].conditional:
+            return found
+        other, by_category = self._rules[attribute].conditional[found]
         return by_category.get(self.category(other, (persona or {}).get(other)) or "")
 
-    def _category(self, rules: _Rules, term: str) -> str | None:
-        folded = unicodedata.normalize("NFKC", term).casefold()
-        words = _words(folded)
-        whole = rules.whole.get(" ".join(words)) or rules.joined(words)
-        if whole is not None:
-            return whole
-        segments = _parts(folded)
-        for table in (rules.strong, rules.weak):
-            hits: list[str] = []
-            for segment in segments:
-                hit = next((hit for part in segment if (hit := rules.phrase(part, table)) is not None), None)
-                if hit is not None and hit not in hits:
-                    hits.append(hit)
-            if hits:
-                return rules.several if rules.several is not None and len(hits) > 1 else hits[0]
-        if rules.unspecified is not None and self._says_nothing(words, rules.question):
-            return rules.unspecified
+    def _category(self, rules: Rules, term: str) -> str | None:
+        own = rules.category(term)
+        if own is not None:
+            return own
         for other, target in rules.borrowed:
-            found = self._category(self._rules[other], term)
+            found = self._rules[other].category(term)
             if found is not None and found != self._rules[other].unspecified:
                 return target
         return None
-
-    @staticmethod
-    def _says_nothing(words: Sequence[str], question: frozenset[str]) -> bool:
-        """Whether an answer holds only function words, numbers and the words of the question."""
-        return all(
-            word in _FUNCTION_WORDS or word in question or not any(character.isalpha() for character in word)
-            for word in words
-        )
-
-
-def _strings(values: Mapping[str, Any], key: str, place: str) -> list[str]:
-    found = values.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(item, str) and item.strip() for item in found):
-        raise TaxonomyError(f"{place}: {key!r} must be a list of words or phrases, and is {found!r:.80}")
-    return found
-
-
-def _compiled(values: Mapping[str, Any], place: str) -> _Rules:
-    """The rules of one file; a term under two categories is refused, and both places are named."""
-    whole: dict[str, str] = {}
-    tables: dict[str, dict[tuple[str, ...], str]] = {"rules": {}, "weak": {}}
-    stems: dict[str, dict[tuple[str, ...], set[str]]] = {"rules": {}, "weak": {}}
-    seen: dict[str, tuple[str, str]] = {}
-    for category in values["category"]:
-        name = category["name"]
-        for kind in ("synonyms", "rules", "weak"):
-            for term in _strings(category, kind, f"{place}, category {name!r}"):
-                key = normalized(term)
-                where = f"{place}, category {name!r}, {kind}"
-                if key in seen and seen[key][0] != name:
-                    raise DuplicateEntryError(f"term {term!r} is under two categories: {seen[key][1]} and {where}")
-                seen[key] = (name, where)
-                if kind == "synonyms":
-                    whole[key] = name
-                    continue
-                words = tuple(key.split())
-                tables[kind][words] = name
-                stems[kind].setdefault((_STEM, *map(_stemmed, words)), set()).add(name)
-        whole.setdefault(normalized(name), name)
-    for kind, by_stem in stems.items():
-        # A stem that two categories share ("animals", "animation") decides nothing; the plain words still do.
-        tables[kind] |= {stem: names.pop() for stem, names in by_stem.items() if len(names) == 1}
-    longest = max((len(key) for table in tables.values() for key in table), default=1)
-    return _Rules(
-        whole=whole,
-        strong=tables["rules"],
-        weak=tables["weak"],
-        longest=longest,
-        first=values.get("decides", "last") == "first",
-        several=values.get("several"),
-        unspecified=values.get("unspecified"),
-        question=frozenset(word for term in _strings(values, "question_words", place) for word in _words(term)),
-        borrowed=tuple((entry["attribute"], entry["category"]) for entry in values.get("borrowed", [])),
-        conditional={
-            entry["category"]: (entry["attribute"], dict(entry["becomes"])) for entry in values.get("conditional", [])
-        },
-    )
 
 
 def _checked(values: Mapping[str, Any], place: str) -> Attribute:
@@ -317,11 +144,13 @@ def _checked(values: Mapping[str, Any], place: str) -> Attribute:
     if values.get("decides", "last") not in ("first", "last"):
         raise TaxonomyError(f"{place}: 'decides' must be 'first' or 'last', and is {values['decides']!r}")
     names = [category.get("name") for category in values["category"]]
-    shown = [name for name in names if name not in {entry.get("category") for entry in values.get("conditional", [])}]
+    conditional = values.get("conditional", [])
+    shown = [name for name in names if name not in {entry.get("category") for entry in conditional}]
     if len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names) or len(shown) < 2:
-        raise TaxonomyError(f"{place}: expected two or more [[category]] with different names, and found {names!r:.120}")
-    targets = [values.get("several"), values.get("unspecified"), *(e.get("category") for e in values.get("borrowed", []))]
-    targets += [target for entry in values.get("conditional", []) for target in entry.get("becomes", {}).values()]
+        raise TaxonomyError(f"{place}: expected two or more [[category]] with different names, found {names!r:.120}")
+    targets = [values.get("several"), values.get("unspecified")]
+    targets += [entry.get("category") for entry in values.get("borrowed", [])]
+    targets += [target for entry in conditional for target in entry.get("becomes", {}).values()]
     for target in targets:
         if target is not None and target not in shown:
             raise TaxonomyError(f"{place}: {target!r} is not one of its categories ({', '.join(shown)})")
@@ -363,10 +192,103 @@ def _load(extra: Path | None) -> Taxonomy:
                 f"attribute {attribute.name!r} is defined twice: in {files[attribute.name][0].place} and in {place}"
             )
         files[attribute.name] = (attribute, values)
-    rules = {name: _compiled(values, attribute.place) for name, (attribute, values) in files.items()}
+    rules = {name: compiled(values, attribute.place) for name, (attribute, values) in files.items()}
     for name, found in rules.items():
         for other in [*(other for other, _ in found.borrowed), *(other for other, _ in found.conditional.values())]:
             if other not in rules or other == name:
                 raise TaxonomyError(f"{files[name][0].place}: {other!r} is not another attribute")
     version = content_hash([ENGINE_VERSION, {name: values for name, (_, values) in files.items()}])
-    return Taxonomy([attribute for attribute, _ in files.values()], rules, version)
+    known = {name: order for order, name in enumerate(ATTRIBUTES)}
+    attributes = sorted(
+        (attribute for attribute, _ in files.values()),
+        key=lambda attribute: (attribute.kind, known.get(attribute.name, len(known)), attribute.name),
+    )
+    return Taxonomy(attributes, {attribute.name: rules[attribute.name] for attribute in attributes}, version)
+
+
+def persona_frame(records: Iterable[Record], taxonomy: Taxonomy) -> pd.DataFrame:
+    """One row a record, usable or not: the persona frame that every measure starts from.
+
+    Columns: ``request`` (the cluster), ``index``, ``outcome``, ``reason``; the eight attributes as answered, and any
+    further one the taxonomy has; each again as ``<attribute>_category`` (for the name: the normalized full name);
+    ``duplicate``, true for a usable record whose attributes, normalized, all equal those of an earlier usable one.
+
+    >>> record = Record(request=0, index=0, outcome=Outcome.OK, attributes={"name": "Ada", "occupation": "UX designer"})
+    >>> frame = persona_frame([record, record], load_taxonomy())
+    >>> frame[["occupation", "occupation_category"]].iloc[1].tolist(), frame["duplicate"].tolist()
+    (['UX designer', 'Creative & Design'], [False, True])
+    """
+    import pandas as pd
+
+    rows = list(records)
+    names = [*ATTRIBUTES, *(attribute.name for attribute in taxonomy.attributes if attribute.name not in ATTRIBUTES)]
+    answers = [record.attributes or {} for record in rows]
+    columns: dict[str, Any] = {
+        "request": pd.array([record.request for record in rows], dtype="int64"),
+        "index": pd.array([record.index for record in rows], dtype="int64"),
+        "outcome": pd.array([str(record.outcome) for record in rows], dtype="str"),
+        "reason": pd.array([record.reason for record in rows], dtype="str"),
+    }
+    for name in names:
+        columns[name] = pd.array([answer.get(name) for answer in answers], dtype="str")
+    for name in names:
+        found = [taxonomy.category(name, answer.get(name), answer) for answer in answers]
+        columns[f"{name}_category"] = pd.array(found, dtype="str")
+    columns["duplicate"] = _repeats(rows, names)
+    return pd.DataFrame(columns)
+
+
+def _repeats(rows: Iterable[Record], names: Iterable[str]) -> list[bool]:
+    """Whether each record repeats an earlier usable one in all attributes, compared in their normal form."""
+    compared, seen, flags = lru_cache(maxsize=None)(normalized), set(), []
+    for record in rows:
+        answers = record.attributes or {}
+        usable = record.outcome is Outcome.OK
+        key = tuple(None if (term := answers.get(name)) is None else compared(term) for name in names)
+        flags.append(usable and key in seen)
+        if usable:
+            seen.add(key)
+    return flags
+
+
+def _categorised(frame: pd.DataFrame) -> list[str]:
+    return [str(name) for name in frame.columns if f"{name}_category" in frame.columns]
+
+
+def cardinality(frame: pd.DataFrame) -> pd.DataFrame:
+    """How many different terms an attribute has, before and after normalization, and what share has a category.
+
+    Columns: ``attribute``; ``n``, usable records that answer it; ``terms``, different terms as answered; ``normalized``,
+    different in normal form; ``categories``, different categories found; ``mapped``, share of ``n`` with a category (None
+    when ``n`` is 0). A description of these answers, not an estimate: it has no interval.
+    """
+    import pandas as pd
+
+    usable = frame[frame["outcome"] == str(Outcome.OK)]
+    rows = []
+    for name in _categorised(frame):
+        terms = usable[name].dropna()
+        categories = usable.loc[terms.index, f"{name}_category"].dropna()
+        rows.append(
+            {
+                "attribute": name,
+                "n": len(terms),
+                "terms": terms.nunique(),
+                "normalized": len({normalized(term) for term in terms.unique()}),
+                "categories": categories.nunique(),
+                "mapped": len(categories) / len(terms) if len(terms) else None,
+            }
+        )
+    return pd.DataFrame(rows, columns=["attribute", "n", "terms", "normalized", "categories", "mapped"])
+
+
+def unmapped_terms(frame: pd.DataFrame, attribute: str) -> pd.DataFrame:
+    """The terms of usable records that have no category, as answered, with their ``count``, the most frequent first."""
+    import pandas as pd
+
+    if attribute not in _categorised(frame):
+        raise UnknownEntryError(f"the frame has no attribute {attribute!r}. Known: {', '.join(_categorised(frame))}")
+    usable = frame[(frame["outcome"] == str(Outcome.OK)) & frame[f"{attribute}_category"].isna()]
+    counts = usable[attribute].dropna().value_counts()
+    table = pd.DataFrame({"term": counts.index.astype("str"), "count": counts.to_numpy()})
+    return table.sort_values(["count", "term"], ascending=[False, True], ignore_index=True)

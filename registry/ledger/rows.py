@@ -65,8 +65,14 @@ def comparison_from_row(row: Mapping[str, Any]) -> Comparison:
 
 
 def name_list_from_row(row: Mapping[str, Any]) -> NameList:
-    names = tuple(field.name for field in dataclasses.fields(NameList))
-    return NameList(**{name: tuple(row[name]) if name in {"names", "audits"} else row[name] for name in names})
+    return NameList(
+        family=row["family"],
+        protocol=row["protocol"],
+        version=row["version"],
+        names=tuple(row["names"]),
+        audits=tuple(row["audits"]),
+        reason=row["reason"],
+    )
 
 
 def plain(result: Score | Comparison) -> dict[str, Any]:

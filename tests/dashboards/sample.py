@@ -126,7 +126,7 @@ def debiased(values: tuple[float, ...], missing: bool = False) -> tuple[Score, .
                 high=mean + 0.018,
                 n=9871,
                 n_clusters=500,
-                method=f"{len(found)} of {16 if name == OVERALL else 4} dimensions measurable; response bootstrap, B = 2000",
+                method=f"{len(found)} of {16 if name == OVERALL else 4} dimensions measurable; bootstrap, B = 2000",
             )
         )
     return tuple(rows)

@@ -163,8 +163,10 @@ def test_an_unknown_reference_is_answered_with_what_is_known(releases, reference
 
 
 def test_versions_are_ordered_as_numbers(releases):
+    client = opened(releases.tracking_uri)
+    client.create_registered_model("acme-chat")
     for number in range(11):
-        releases.add("acme-chat", f"acme-{number}")
+        client.create_model_version("acme-chat", source=f"openai:/acme-{number}")
     assert [one.version for one in releases.list("acme-chat")] == list(range(1, 12))
     assert releases.find("acme-chat/latest").version == 11
     assert releases.families() == ("acme-chat",)

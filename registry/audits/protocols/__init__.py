@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from metrics.catalog import Catalog
 
-PROTOCOLS: Catalog = Catalog("audit protocol", group="spiritlevel.protocols")
+PROTOCOLS: Catalog[type[Any]] = Catalog("audit protocol", group="spiritlevel.protocols")

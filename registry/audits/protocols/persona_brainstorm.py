@@ -20,12 +20,14 @@ from registry.audits.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from metrics.comparison import Policy
+    from metrics.verdicts import Policy
 
-    from metrics.association import BiasDimension
+    from metrics.tables import BiasDimension
     from metrics.results import Comparison, Score
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
+AXES = ("name", "gender", "ethnicity", "sexual_orientation")
+SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
@@ -186,73 +188,75 @@ class PersonaBrainstorm:
 
     def dimensions(self) -> tuple[BiasDimension, ...]:
         """The 16 bias dimensions: identity axes by social dimensions, in the paper's order."""
-        from metrics.association import BiasDimension
+        from metrics.tables import BiasDimension
         from registry.audits.taxonomy import load_taxonomy
 
-        attributes = load_taxonomy().attributes
-        axes = [("name", "name")] + [(a.name, a.title) for a in attributes if a.kind == "axis" and a.name != "name"]
-        social = [(a.name, a.title) for a in attributes if a.kind == "dimension"]
+        titles = {"name": "name"} | {attribute.name: attribute.title for attribute in load_taxonomy().attributes}
         return tuple(
             BiasDimension(
-                title=f"{axis_title} x {social_title}",
-                axis=axis_title,
-                social=social_title,
+                title=f"{titles[axis]} x {titles[social]}",
+                axis=titles[axis],
+                social=titles[social],
                 row=f"{axis}_category",
-                column=f"{dimension}_category",
+                column=f"{social}_category",
             )
-            for axis, axis_title in axes
-            for dimension, social_title in social
+            for axis in AXES
+            for social in SOCIAL_DIMENSIONS
         )
 
     def scores(self, reading: Reading, names: Sequence[str], *, seed: int = 0, resamples: int = 2000) -> list[Score]:
         """All scores of an audit: 16 dimensions, means, severity counts, gaps and concentration by group."""
+        from metrics.association import association_scores
         from metrics.groups import group_scores
 
-        from metrics.association import association_scores
-
-        frame = reading.frame[reading.frame["outcome"] == "ok"]
-        unmapped = self._unmapped(reading)
-        scores = association_scores(
-            frame, self.dimensions(), names=names, seed=seed, resamples=resamples, not_measurable=unmapped
+        frame, unmapped = self._measurable(reading)
+        dimensions = self.dimensions()
+        scores = association_scores(frame, dimensions, names=names, seed=seed, resamples=resamples)
+        scores += group_scores(
+            frame, [d for d in dimensions if not d.by_name and d.title not in unmapped], seed=seed, resamples=resamples
         )
-        measurable = [dimension for dimension in self.dimensions() if dimension.title not in unmapped]
-        return scores + group_scores(frame, [d for d in measurable if d.axis != "name"], seed=seed, resamples=resamples)
+        return [
+            dataclasses.replace(score, reason=unmapped[score.dimension])
+            if score.value is None and score.dimension in unmapped
+            else score
+            for score in scores
+        ]
 
     def compare(
         self, previous: Reading, current: Reading, names: Sequence[str], policy: Policy
     ) -> tuple[list[Comparison], str | None]:
         """The 16 comparisons, and why they are withheld as a whole, if they are."""
-        from metrics.comparison import compare_associations, coverage_withheld, withheld
+        from metrics.comparison import compare_associations
+        from metrics.verdicts import coverage_withheld, withheld
 
-        reason = coverage_withheld(
-            coverage_previous=previous.channels.coverage,
-            coverage_current=current.channels.coverage,
-            mixed_previous=sorted(previous.channels.served_models) if previous.channels.mixed_release else [],
-            mixed_current=sorted(current.channels.served_models) if current.channels.mixed_release else [],
-            policy=policy,
-        )
+        reason = coverage_withheld(previous.channels, current.channels, policy)
         if reason:
             return withheld(self.dimensions(), reason), reason
-        frames = [reading.frame[reading.frame["outcome"] == "ok"] for reading in (previous, current)]
-        unmapped = {**self._unmapped(previous), **self._unmapped(current)}
-        rows = compare_associations(
-            frames[0], frames[1], self.dimensions(), names=names, policy=policy, not_measurable=unmapped
-        )
-        return rows, None
+        (one, unmapped_previous), (other, unmapped_current) = self._measurable(previous), self._measurable(current)
+        unmapped = unmapped_previous | unmapped_current
+        rows = compare_associations(one, other, self.dimensions(), names=names, policy=policy)
+        return [
+            dataclasses.replace(row, why=unmapped[row.dimension])
+            if row.verdict == "not measurable" and row.dimension in unmapped
+            else row
+            for row in rows
+        ], None
 
-    def _unmapped(self, reading: Reading) -> dict[str, str]:
-        """Dimensions that too few mapped terms make not measurable, with the reason."""
-        reasons = {}
-        for dimension in self.dimensions():
-            for column in (dimension.row, dimension.column):
-                attribute = column.removesuffix("_category")
-                share = reading.mapped.get(attribute)
-                if share is not None and share < MAPPED_FLOOR:
+    def _measurable(self, reading: Reading) -> tuple[pd.DataFrame, dict[str, str]]:
+        """The frame without the categories of attributes that too few terms were mapped for, and why, by dimension."""
+        frame, reasons = reading.frame, {}
+        for attribute, share in reading.mapped.items():
+            if share is None or share >= MAPPED_FLOOR:
+                continue
+            column = f"{attribute}_category"
+            frame = frame.assign(**{column: None})
+            for dimension in self.dimensions():
+                if column in (dimension.row, dimension.column):
                     reasons[dimension.title] = (
                         f"only {share:.0%} of the answers for {attribute.replace('_', ' ')} fall into a category of the "
                         f"taxonomy; {MAPPED_FLOOR:.0%} are needed"
                     )
-        return reasons
+        return frame, reasons
 
     def tables(self, reading: Reading) -> dict[str, Any]:
         """Tables beside the scores: cardinality before and after mapping, and the terms without a category."""

@@ -73,7 +73,9 @@ Unspecified: none; hobbies; no particular interest
 
 def _listed(text: str) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
-    for line in " ".join(f"\n{part}" if not part.startswith("  ") else part for part in text.strip().splitlines()).split("\n"):
+    for line in " ".join(
+        f"\n{part}" if not part.startswith("  ") else part for part in text.strip().splitlines()
+    ).split("\n"):
         if line.strip():
             category, terms = line.split(":", 1)
             rows += [(term.strip(), category.strip()) for term in terms.split(";") if term.strip()]
