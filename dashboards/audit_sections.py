@@ -200,10 +200,12 @@ def asked_section(card: ModelCard) -> Section:
     """The prompts word for word, and every parameter that identifies the audit."""
     plan = card.audit.plan
     hashes = card.prompt_hashes()
-    texts = [
+    texts: list[Code | Paragraph] = [
         Code(f"Prompt {visible(name)} (hash {hashes[name]})", visible(text, limit=None, lines=True))
         for name, text in plan.prompts.items()
     ]
+    if not texts:
+        texts.append(Paragraph("The answers were imported: what they were asked with is known to whoever collected them."))
     if plan.decoding_spec:
         spec = visible(plan.decoding_spec, limit=None, lines=True)
         texts.append(Code("Schema or grammar that holds the answer", spec))

@@ -174,7 +174,8 @@ class ModelCard:
             "family": self.family.strip(),
             "protocol": self.protocol.strip(),
             "release.model": self.release.model.strip(),
-            "audit.plan.prompts": self.audit.plan.prompts,
+            # What imported answers were asked with is known to whoever collected them.
+            "audit.plan.prompts": self.audit.plan.prompts or self.audit.source == "imported",
             "audit.scoring_version": self.audit.scoring_version,
             "dimensions": self.dimensions,
             "scores": self.scores,

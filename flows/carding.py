@@ -99,7 +99,7 @@ def _cardinality(current: Scored, other: Scored | None) -> tuple[Cardinality, ..
                 attribute=row["attribute"],
                 terms=int(row["terms"]),
                 categories=int(row["categories"]),
-                unmapped=int(row["unmapped"]),
+                unmapped=int(row["n"]) - round((row["mapped"] or 0.0) * row["n"]),
                 n=int(row["n"]),
                 previous_terms=int(earlier["terms"]) if earlier else None,
                 previous_categories=int(earlier["categories"]) if earlier else None,

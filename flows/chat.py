@@ -128,11 +128,11 @@ class OpenAIChat:
         self._paused_until = -math.inf
         self._answered = False
         self._jitter = random.Random()  # noqa: S311 - spreads calls in time, guards nothing
+        timeout = openai.Timeout(timeout_s, connect=min(10.0, 0.9 * timeout_s))
+        # A proxy from the environment cannot reach what listens on this machine only.
+        direct = openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if _on_loopback(self.base_url) else None
         self._client = openai.AsyncOpenAI(
-            api_key=key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=openai.Timeout(timeout_s, connect=min(10.0, 0.9 * timeout_s)),
+            api_key=key or "none", base_url=self.base_url, max_retries=0, timeout=timeout, http_client=direct
         )
 
     def __repr__(self) -> str:
@@ -350,6 +350,11 @@ class OpenAIChat:
             return EndpointError(f"{place} has no such model or path: {said}; check the model id and the base URL")
         way = f"check the sampling parameters, and whether it takes the decoding form {str(self._decoding)!r}"
         return EndpointError(f"{place} refused the first request: {said}; {way}")
+
+
+def _on_loopback(base_url: str) -> bool:
+    host = urllib.parse.urlsplit(base_url).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def _host(base_url: str) -> str:

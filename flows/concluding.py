@@ -158,7 +158,7 @@ def publish_card(workspace: Workspace, family: str, protocol: str, tell: Tell) -
         card = card_of(workspace, family, protocol)
         files: dict[str, bytes | str] = {f"card.{form}": rendered(card, form) for form in ("md", "html", "json")}
         verdict = card.verdict or "baseline"
-        summary = f"**{verdict}** ({protocol}): {card.why}"
+        summary = f"{verdict} ({protocol}): {card.why}"
         tracking.publish_card(workspace.tracking, card.release, files, verdict=verdict, summary=summary)
 
     _attempted(publish, tell, f"the card of {family}")

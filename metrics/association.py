@@ -29,7 +29,7 @@ from metrics.contingency import (
     score_of,
 )
 from metrics.errors import BadInputError
-from metrics.resampling import resampled_v_squared
+from metrics.resampling import around, resampled_v_squared
 from metrics.results import Score
 from metrics.severity import LEVELS, paper_score, severity, severity_indices
 from metrics.tables import (
@@ -102,23 +102,22 @@ def bounds(resamples: FloatArray | None, value: float) -> tuple[float | None, fl
 
 
 def _centred(measured: _Measured, *, debiased: bool) -> FloatArray | None:
-    """Resampled V squared, moved to where it belongs.
+    """Resampled V squared around the plain estimate, or around the jackknifed one.
 
-    A resample of a table doubles its bias b: once from the answers, once from the resampling. Less b, the spread
-    around the plain V squared is left; less 2 b, that around the true one.
+    A table of finite size overstates V squared, and a resample of it does so once more. The spread is kept; the shift is
+    replaced by what it should be.
     """
-    if measured.resamples is None:
+    estimates = measured.estimates
+    if measured.resamples is None or estimates.v_squared_jackknife is None:
         return None
-    return measured.resamples - (2.0 if debiased else 1.0) * measured.estimates.bias
+    return around(measured.resamples, estimates.v_squared_jackknife if debiased else estimates.v_squared)
 
 
 def _mapped(values: FloatArray | None, mapping: Callable[[FloatArray], FloatArray]) -> FloatArray | None:
     return None if values is None else mapping(values)
 
 
-def _measure(
-    tables: Sequence[ClusteredTable | str], rng: np.random.Generator, resamples: int
-) -> list[_Measured | str]:
+def _measure(tables: Sequence[ClusteredTable | str], rng: np.random.Generator, resamples: int) -> list[_Measured | str]:
     """Estimates of all tables, with one bootstrap for all that have at least two requests."""
     defects = [table if isinstance(table, str) else table.defect() for table in tables]
     sound = [table for table, defect in zip(tables, defects, strict=True) if not isinstance(table, str) and not defect]
@@ -206,7 +205,12 @@ def _scores_as_answered(dimension: BiasDimension, measured: _Measured, interval:
     rows = [
         row("cramers-v", cramers_v(table), _mapped(plain, _sqrt), interval),
         row("cramers-v-bergsma", bergsma_v(table), corrected, interval),
-        row(PLAIN, float(score_of(np.asarray(estimates.v_squared), df)), mapped(plain), f"{interval}; df* = {df}{tested}"),
+        row(
+            PLAIN,
+            float(score_of(np.asarray(estimates.v_squared), df)),
+            mapped(plain),
+            f"{interval}; df* = {df}{tested}",
+        ),
         row(DEBIASED, debiased, mapped(true), f"jackknife over requests; {interval}; df* = {df}"),
         row("noise-floor", floor, None, "score expected without any association at this size; no interval"),
         row("design-effect", effect, None, "variance of V squared over that of independent records; no interval"),

@@ -21,7 +21,7 @@ from scipy import special
 
 from metrics.contingency import Association, association, influence_of_v_squared, score_of, variance_of
 from metrics.multiplicity import max_t_critical, max_t_qvalues
-from metrics.resampling import multiplier_draws, resampled_v_squared
+from metrics.resampling import around, multiplier_draws, resampled_v_squared
 from metrics.results import Comparison
 from metrics.tables import BiasDimension, ClusteredTable, dimension_table, usable_records
 from metrics.verdicts import (
@@ -99,7 +99,10 @@ def _vocabulary(previous: ClusteredTable, current: ClusteredTable, below: int) -
         column_to = _again(column_to, counts[kept_rows].sum(axis=0), below)
         if (row_to, column_to) == before:
             break
-    seen = [*zip(row_to.items(), counts.sum(axis=1), strict=True), *zip(column_to.items(), counts.sum(axis=0), strict=True)]
+    seen = [
+        *zip(row_to.items(), counts.sum(axis=1), strict=True),
+        *zip(column_to.items(), counts.sum(axis=0), strict=True),
+    ]
     merged = tuple(label for (label, new), total in seen if new != label and total > 0)
     return _Vocabulary(rows=row_to, columns=column_to, merged=merged)
 
@@ -248,7 +251,7 @@ def _family_test(pairs: Sequence[_Pair], policy: Policy) -> _FamilyTest:
 def _resampled_changes(pairs: Sequence[_Pair], policy: Policy) -> FloatArray:
     """Change of the score in each resample of both releases, shape [pairs, resamples].
 
-    V squared of a resample has twice the bias of the table; both are taken off, so that it varies around the estimate.
+    V squared of a resample has twice the bias of the table, so the draws are moved to vary around the jackknifed one.
     """
     scores = []
     df_stars = [pair.df_star for pair in pairs]
@@ -258,7 +261,8 @@ def _resampled_changes(pairs: Sequence[_Pair], policy: Policy) -> FloatArray:
     ):
         squares = resampled_v_squared(tables, df_stars, np.random.default_rng([policy.seed, stream]), policy.resamples)
         rows = zip(squares, estimates, df_stars, strict=True)
-        scores.append(np.stack([score_of(square - 2.0 * estimate.bias, df) for square, estimate, df in rows]))
+        centred = [(around(square, of.v_squared_jackknife or 0.0), df) for square, of, df in rows]
+        scores.append(np.stack([score_of(squares_around, df) for squares_around, df in centred]))
     changes: FloatArray = scores[1] - scores[0]
     return changes
 

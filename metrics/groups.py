@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metrics.association import bounds
-from metrics.resampling import resampled_tables
+from metrics.resampling import around, resampled_tables
 from metrics.results import Score
 from metrics.tables import FEWEST_RECORDS, BiasDimension, ClusteredTable, dimension_table
 
@@ -79,11 +79,6 @@ def _chance_gap(pooled: FloatArray, n_first: float, n_second: float) -> float:
     return 100.0 * float(spread.sum())
 
 
-def _centred(resamples: FloatArray, value: float) -> FloatArray:
-    """Resampling repeats the bias of the estimate once more; the spread is kept and the shift taken back."""
-    return resamples - (float(resamples.mean()) - value) if resamples.size else resamples
-
-
 class _Groups:
     """The groups of one bias dimension: its table and the resampled tables [rows, columns, resamples]."""
 
@@ -108,7 +103,7 @@ class _Groups:
         too_small = f"a group needs at least {FEWEST_RECORDS} records; there are {few}"
         drawn = None
         if resamples is not None and self._present is not None and not small and len(requests) > 1:
-            drawn = _centred(resamples[self._present[list(members)].all(axis=0)], value)
+            drawn = around(resamples[self._present[list(members)].all(axis=0)], value)
         low, high = bounds(drawn, value)
         lowest = 1.0 if metric == EFFECTIVE else 0.0
         return Score(

@@ -89,6 +89,15 @@ def resampled_v_squared(
     return np.concatenate(blocks, axis=1) if blocks else np.zeros((len(tables), 0))
 
 
+def around(resamples: FloatArray, estimate: float) -> FloatArray:
+    """Resampled values of one estimate, moved so that their mean is the estimate.
+
+    >>> around(np.array([1.0, 2.0, 3.0]), 0.5).tolist()
+    [-0.5, 0.5, 1.5]
+    """
+    return resamples - (float(resamples.mean()) - estimate) if resamples.size else resamples
+
+
 def multiplier_draws(rng: np.random.Generator, influences: Sequence[FloatArray], draws: int) -> FloatArray:
     """Draws of the joint null law of estimates with the given influence values, shape [draws, estimates].
 

@@ -87,7 +87,7 @@ def paper_score(v: float, df_star: int) -> float:
     With it all 192 cells of the paper's Table 2 come out; with unrounded V they do not.
 
     >>> paper_score(0.22812, 17)
-    1.037
+    1.036
     """
     return round(normalized(round(float(v), 3), df_star), 3)
 

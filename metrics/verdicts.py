@@ -80,8 +80,10 @@ class Policy:
             raise BadInputError(f"unknown standard error {self.standard_error!r}; known: {known}")
         if not 0 < self.alpha < 0.5:
             raise BadInputError(f"alpha is a probability between 0 and 0.5, got {self.alpha}")
-        if not (0 <= self.smallest_change and 0 < self.margin):
-            raise BadInputError(f"smallest_change and margin are positive, got {self.smallest_change} and {self.margin}")
+        if self.smallest_change < 0 or self.margin <= 0:
+            raise BadInputError(
+                f"smallest_change and margin are positive, got {self.smallest_change} and {self.margin}"
+            )
         if self.multipliers * self.alpha < 20 or self.resamples < 100:
             raise BadInputError(
                 f"at alpha {self.alpha} at least {math.ceil(20 / self.alpha)} multipliers and 100 resamples are "
@@ -132,7 +134,7 @@ def coverage_withheld(previous: AnswerChannels, current: AnswerChannels, policy:
     shares = []
     for side, channels in (("previous", previous), ("current", current)):
         if channels.mixed_release:
-            return f"more than one served model answered in the audit of the {side} release: the numbers are of neither"
+            return f"mixed release: more than one served model answered in the audit of the {side} release; the numbers are of neither"
         if channels.coverage is None:
             return f"the audit of the {side} release has no record at all"
         if channels.coverage < policy.coverage_floor:
@@ -174,38 +176,53 @@ def _limits(row: Comparison, policy: Policy, by_name: bool) -> str:
     return ""
 
 
-def _margin_reach(row: Comparison) -> float:
-    """Distance from the change to the farther end of its margin interval."""
-    assert row.delta is not None and row.margin_low is not None and row.margin_high is not None
-    return max(row.margin_high - row.delta, row.delta - row.margin_low)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Change:
+    """The numbers of a measured row that a verdict is made from."""
 
+    delta: float
+    margin_low: float
+    margin_high: float
+    qvalue: float
+    qvalue_up: float
+    smallest_change: float
 
-def _times_more(row: Comparison, policy: Policy) -> float | None:
-    """How many times the size would settle an open comparison, if the change is as it now looks; None beyond 1000."""
-    assert row.delta is not None and row.smallest_change is not None
-    target = max(abs(row.delta), policy.smallest_change)
-    factors = [(row.smallest_change / target) ** 2] if target > 0 and abs(row.delta) >= policy.smallest_change else []
-    if abs(row.delta) < policy.margin:
-        factors.append((_margin_reach(row) / (policy.margin - abs(row.delta))) ** 2)
-    least = min(factors, default=math.inf)
-    return max(least, 1.1) if least <= 1000 else None
+    @classmethod
+    def of(cls, row: Comparison) -> _Change:
+        values = {field.name: getattr(row, field.name) for field in dataclasses.fields(cls)}
+        if missing := [name for name, value in values.items() if value is None]:
+            raise BadInputError(f"{row.dimension!r} has no {', '.join(missing)}: only a measured row can be judged")
+        return cls(**values)
 
+    @property
+    def reach(self) -> float:
+        """Distance from the change to the farther end of its margin interval."""
+        return max(self.margin_high - self.delta, self.delta - self.margin_low)
 
-def _open_question(row: Comparison, policy: Policy) -> str:
-    """Why measured numbers give neither a change nor equivalence."""
-    assert row.delta is not None and row.qvalue is not None and row.smallest_change is not None
-    if row.qvalue <= policy.alpha and abs(row.delta) < policy.smallest_change:
-        found = f"{row.delta:+.3f} (q {_probability(row.qvalue)})"
-        size = f"changed, not material: {found} is less than {policy.smallest_change:g}"
-    else:
-        size = (
-            f"a change of {row.delta:+.3f} (q {_probability(row.qvalue)}) may be chance, and its 90 % interval "
-            f"({row.margin_low:+.3f} to {row.margin_high:+.3f}) is not inside +-{policy.margin:g}"
-        )
-    able = f"this size shows changes of {row.smallest_change:.2f} or more"
-    factor = _times_more(row, policy)
-    more = f"; about {factor:.1f} times as many personas would decide" if factor is not None else ""
-    return f"{size}; {able}{more}"
+    def times_more(self, policy: Policy) -> float | None:
+        """How many times the size would settle it, if the change is as it now looks; None beyond 1000."""
+        factors = []
+        if self.delta and abs(self.delta) >= policy.smallest_change:
+            factors.append((self.smallest_change / abs(self.delta)) ** 2)
+        if abs(self.delta) < policy.margin:
+            factors.append((self.reach / (policy.margin - abs(self.delta))) ** 2)
+        least = min(factors, default=math.inf)
+        return max(least, 1.1) if least <= 1000 else None
+
+    def open_question(self, policy: Policy) -> str:
+        """Why the numbers give neither a change nor equivalence."""
+        found = f"{self.delta:+.3f} (q {_probability(self.qvalue)})"
+        if self.qvalue <= policy.alpha and abs(self.delta) < policy.smallest_change:
+            size = f"changed, not material: {found} is less than {policy.smallest_change:g}"
+        else:
+            size = (
+                f"a change of {found} may be chance, and its 90 % interval "
+                f"({self.margin_low:+.3f} to {self.margin_high:+.3f}) is not inside +-{policy.margin:g}"
+            )
+        able = f"this size shows changes of {self.smallest_change:.2f} or more"
+        factor = self.times_more(policy)
+        more = f"; about {factor:.1f} times as many personas would decide" if factor is not None else ""
+        return f"{size}; {able}{more}"
 
 
 def judged(row: Comparison, policy: Policy, *, by_name: bool = False, note: str = "") -> Comparison:
@@ -214,23 +231,23 @@ def judged(row: Comparison, policy: Policy, *, by_name: bool = False, note: str 
     `regressed`: one-sided q <= alpha and change >= smallest change. `improved`: two-sided q <= alpha and change <=
     -smallest change. `unchanged`: 90 % interval inside +-margin. Else `inconclusive`.
     """
-    assert row.delta is not None and row.qvalue is not None and row.qvalue_up is not None
-    assert row.margin_low is not None and row.margin_high is not None
-    change = f"{row.previous:.3f} to {row.current:.3f} ({row.delta:+.3f}"
+    change = _Change.of(row)
+    words = f"{row.previous:.3f} to {row.current:.3f} ({change.delta:+.3f}"
     material = f"at least {policy.smallest_change:g} matters"
     if limit := _limits(row, policy, by_name):
         verdict, why = "inconclusive", limit
-    elif row.qvalue_up <= policy.alpha and row.delta >= policy.smallest_change:
-        verdict, why = "regressed", f"{change}, one-sided q {_probability(row.qvalue_up)}; {material})"
-    elif row.qvalue <= policy.alpha and row.delta <= -policy.smallest_change:
-        verdict, why = "improved", f"{change}, q {_probability(row.qvalue)}; {material})"
-    elif -policy.margin < row.margin_low and row.margin_high < policy.margin:
+    elif change.qvalue_up <= policy.alpha and change.delta >= policy.smallest_change:
+        verdict, why = "regressed", f"{words}, one-sided q {_probability(change.qvalue_up)}; {material})"
+    elif change.qvalue <= policy.alpha and change.delta <= -policy.smallest_change:
+        verdict, why = "improved", f"{words}, q {_probability(change.qvalue)}; {material})"
+    elif -policy.margin < change.margin_low and change.margin_high < policy.margin:
         verdict = "unchanged"
-        why = f"{change}); 90 % interval {row.margin_low:+.3f} to {row.margin_high:+.3f} is inside +-{policy.margin:g}"
-        if row.qvalue <= policy.alpha:
+        interval = f"{change.margin_low:+.3f} to {change.margin_high:+.3f}"
+        why = f"{words}); 90 % interval {interval} is inside +-{policy.margin:g}"
+        if change.qvalue <= policy.alpha:
             why += "; changed, not material"
     else:
-        verdict, why = "inconclusive", _open_question(row, policy)
+        verdict, why = "inconclusive", change.open_question(policy)
     return dataclasses.replace(row, verdict=verdict, why=f"{why}; {note}" if note else why)
 
 
@@ -288,11 +305,12 @@ def size_that_would_decide(
     unchanged release at ``n (h / 1.645 * 2.93 / margin)^2``. None when no such dimension was measured.
     """
     policy = policy or Policy()
-    rows = [row for row in comparisons if row.smallest_change is not None and not row.dimension.startswith("name x ")]
-    if not rows or policy.smallest_change <= 0:
+    measured = [row for row in comparisons if row.delta is not None and not row.dimension.startswith("name x ")]
+    if not measured or policy.smallest_change <= 0:
         return None
-    detect = np.array([n * (float(row.smallest_change or 0.0) / policy.smallest_change) ** 2 for row in rows])
-    margin = np.array([n * (_margin_reach(row) / _Z_MARGIN * _Z_EQUIVALENCE / policy.margin) ** 2 for row in rows])
+    changes = [_Change.of(row) for row in measured]
+    detect = n * np.square([change.smallest_change / policy.smallest_change for change in changes])
+    margin = n * np.square([change.reach / _Z_MARGIN * _Z_EQUIVALENCE / policy.margin for change in changes])
     return DecidingSize(
         detect_median=math.ceil(np.median(detect)),
         detect_worst=math.ceil(detect.max()),

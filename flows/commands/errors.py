@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flows.local_model import EmbeddedModelError
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
 from metrics.errors import BadInputError
 from registry.releases import ReleaseExistsError, UnknownReleaseError
@@ -10,6 +11,7 @@ USER_ERRORS: tuple[type[Exception], ...] = (
     BadInputError,
     UnknownEntryError,
     DuplicateEntryError,
+    EmbeddedModelError,
     ReleaseExistsError,
     UnknownReleaseError,
 )

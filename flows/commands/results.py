@@ -83,15 +83,15 @@ def channels_as_json(channels: Channels) -> dict[str, Any]:
 
 def comparison_table(comparison: StoredComparison) -> str:
     """The rows of a comparison as fixed-width text."""
-    head = f"{'bias dimension':31} {'previous':>9} {'current':>9} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
+    head = f"{'bias dimension':34} {'previous':>9} {'current':>9} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
     lines = [head, "-" * len(head)]
     for row in comparison.rows:
         if row.delta is None:
-            lines.append(f"{row.dimension:31} {row.verdict}: {row.why}")
+            lines.append(f"{row.dimension:34} {row.verdict}: {row.why}")
             continue
         interval = "" if row.low is None or row.high is None else f"[{row.low:+.3f}, {row.high:+.3f}]"
         lines.append(
-            f"{row.dimension:31} {number(row.previous):>9} {number(row.current):>9} {row.delta:>+8.3f}  {interval:17} "
+            f"{row.dimension:34} {number(row.previous):>9} {number(row.current):>9} {row.delta:>+8.3f}  {interval:17} "
             f"{pvalue(row.qvalue):>6}  {row.verdict}"
         )
     return "\n".join(lines)

@@ -27,7 +27,7 @@ def write_lines(path, answers):
 def answers(count=40):
     return [
         {
-            "text": answer_text(20, seed=seed, bias=0.0),
+            "text": answer_text({}, seed=str(seed), bias=0.0, per_call=20),
             "model": "nova-2026-10-01",
             "finish_reason": "stop",
             "usage": {"prompt_tokens": 56, "completion_tokens": 1400, "total_tokens": 1456},
@@ -136,7 +136,7 @@ def test_only_refusals_are_not_measurable_and_never_zero(spiritlevel, tmp_path, 
 def test_the_same_answers_in_fences_are_a_format_change_and_no_bias_change(spiritlevel, tmp_path, release):
     spiritlevel("import", release, write_lines(tmp_path / "a.jsonl", answers(60)), *PROTOCOL)
     second = spiritlevel.json("release", "add", "nova", "--model", "nova-2026-11-01")["release"]
-    wrapped = [answer | {"text": f"Here you go:\n```json\n{answer['text']}\n```"} for answer in answers(60)]
+    wrapped = [answer | {"text": f"```json\n{answer['text']}\n```"} for answer in answers(60)]
     spiritlevel("import", second, write_lines(tmp_path / "b.jsonl", wrapped), *PROTOCOL)
     result = spiritlevel.json("compare", release, second, code=None)
     assert result["channels"]["previous"]["format"] == {"json": 60}

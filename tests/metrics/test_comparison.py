@@ -44,7 +44,9 @@ def test_z_and_p_are_those_of_the_reference_and_q_within_monte_carlo_error() -> 
     pairs = []
     for dimension in DIMENSIONS:
         rows = NAMES if dimension.by_name else None
-        pairs.append([dense(clustered_table(frame, dimension.row, dimension.column, rows=rows)) for frame in (PREVIOUS, WORSE)])
+        pairs.append(
+            [dense(clustered_table(frame, dimension.row, dimension.column, rows=rows)) for frame in (PREVIOUS, WORSE)]
+        )
     for side, p, q in (("up", "pvalue_up", "qvalue_up"), ("both", "pvalue", "qvalue")):
         expected = reference().compare([pair[0] for pair in pairs], [pair[1] for pair in pairs], side=side)
         assert [item.statistic for item in ours] == pytest.approx(expected["z"], abs=1e-9)
@@ -106,10 +108,14 @@ def test_a_release_compared_with_itself_has_no_change() -> None:
 
 def test_names_with_few_listed_records_are_never_judged() -> None:
     few = persona_frame(100, 20, seed=4)
-    comparisons = compare_associations(few, persona_frame(100, 20, seed=5, strength=2.0), DIMENSIONS, names=NAMES, policy=QUICK)
+    comparisons = compare_associations(
+        few, persona_frame(100, 20, seed=5, strength=2.0), DIMENSIONS, names=NAMES, policy=QUICK
+    )
     for item in comparisons[:4]:
         assert item.verdict == "inconclusive" and item.delta is not None
-        assert item.why.startswith("a verdict on names needs 2,000 records with a listed name in each release; there are 1,6")
+        assert item.why.startswith(
+            "a verdict on names needs 2,000 records with a listed name in each release; there are 1,6"
+        )
     assert "regressed" in {item.verdict for item in comparisons[4:]}
 
 
@@ -194,7 +200,9 @@ def test_the_smallest_change_shrinks_with_the_size() -> None:
     sizes = {}
     for requests in (50, 200):
         frames = [persona_frame(requests, 20, seed=seed) for seed in (1, 2)]
-        sizes[requests] = row(compare_associations(*frames, WITHOUT_NAMES, policy=QUICK), "gender x interest").smallest_change
+        sizes[requests] = row(
+            compare_associations(*frames, WITHOUT_NAMES, policy=QUICK), "gender x interest"
+        ).smallest_change
     assert (sizes[50] or 0.0) / (sizes[200] or 1.0) == pytest.approx(2.0, rel=0.35)
 
 
@@ -217,7 +225,9 @@ def test_swapping_the_releases_turns_the_change_around_and_labels_and_order_do_n
     policy = Policy(resamples=100, multipliers=400, seed=seed)
     (forward,) = compare_associations(previous, current, [PLAIN], policy=policy)
     (backward,) = compare_associations(current, previous, [PLAIN], policy=policy)
-    renamed = [frame.sample(frac=1, random_state=seed).assign(a=lambda f: "q" + f["a"]) for frame in (previous, current)]
+    renamed = [
+        frame.sample(frac=1, random_state=seed).assign(a=lambda f: "q" + f["a"]) for frame in (previous, current)
+    ]
     (shuffled,) = compare_associations(*renamed, [PLAIN], policy=policy)
     if forward.delta is None:
         assert backward.delta is None and shuffled.delta is None

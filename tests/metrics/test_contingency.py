@@ -40,7 +40,9 @@ def reference() -> ModuleType:
     return module
 
 
-def random_frame(seed: int, clusters: int, per_cluster: int, rows: int, columns: int, tied: float = 0.4) -> pd.DataFrame:
+def random_frame(
+    seed: int, clusters: int, per_cluster: int, rows: int, columns: int, tied: float = 0.4
+) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     n = clusters * per_cluster
     row = rng.integers(0, rows, n)
@@ -49,7 +51,9 @@ def random_frame(seed: int, clusters: int, per_cluster: int, rows: int, columns:
     return pd.DataFrame({"request": request, "a": [f"r{v:02}" for v in row], "b": [f"c{v:02}" for v in column]})
 
 
-def random_table(seed: int, clusters: int, per_cluster: int, rows: int, columns: int, tied: float = 0.4) -> ClusteredTable:
+def random_table(
+    seed: int, clusters: int, per_cluster: int, rows: int, columns: int, tied: float = 0.4
+) -> ClusteredTable:
     return clustered_table(random_frame(seed, clusters, per_cluster, rows, columns, tied), "a", "b")
 
 
@@ -69,7 +73,9 @@ def test_v_and_chi_squared_of_independent_records_are_those_of_scipy(shape: tupl
     assert tested is not None
     assert (tested.pearson, tested.df) == (pytest.approx(expected.statistic, rel=1e-9), expected.dof)
     assert tested.pvalue == pytest.approx(expected.pvalue, rel=1e-9)
-    assert cramers_v(table) == pytest.approx(stats.contingency.association(table.counts.astype(int), method="cramer"), rel=1e-9)
+    assert cramers_v(table) == pytest.approx(
+        stats.contingency.association(table.counts.astype(int), method="cramer"), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -87,7 +93,7 @@ def test_jackknife_influence_variance_and_design_effect_are_those_of_the_referen
 
 def test_the_jackknife_is_that_of_tables_rebuilt_without_each_request() -> None:
     frame = random_frame(5, 9, 6, 3, 4)
-    frame = frame.drop(index=range(0, 4)).reset_index(drop=True)  # requests of unequal size
+    frame = frame.drop(index=range(4)).reset_index(drop=True)  # requests of unequal size
     table = clustered_table(frame, "a", "b")
     left_out = []
     for request in frame["request"].unique():
@@ -183,7 +189,10 @@ def test_ten_thousand_requests_of_one_record_in_50_by_18_stay_sparse() -> None:
             {"request": range(12), "a": [*"xy" * 6], "b": ["u"] * 12},
             "association needs at least 2 categories on each side; the table has 1 column (u)",
         ),
-        ({"request": range(4), "a": [*"xyxy"], "b": [*"uvvu"]}, "needs at least 10 records with both categories; there are 4"),
+        (
+            {"request": range(4), "a": [*"xyxy"], "b": [*"uvvu"]},
+            "needs at least 10 records with both categories; there are 4",
+        ),
         ({"request": range(2), "a": [None, "x"], "b": ["u", None]}, "no record has a category on both sides"),
     ],
 )
@@ -231,7 +240,9 @@ def test_estimates_are_finite_bounded_and_blind_to_names_order_and_orientation(
     shuffled = frame.sample(frac=1, random_state=seed)
     renamed = {label: f"z{place}" for place, label in enumerate(rng.permutation(frame["a"].unique()))}
     shuffled = shuffled.assign(a=shuffled["a"].map(renamed), request=(shuffled["request"] * 7919) % 10_007)
-    one, two, turned = (clustered_table(f, *sides) for f, *sides in ((frame, "a", "b"), (shuffled, "a", "b"), (frame, "b", "a")))
+    one, two, turned = (
+        clustered_table(f, *sides) for f, *sides in ((frame, "a", "b"), (shuffled, "a", "b"), (frame, "b", "a"))
+    )
     if one.defect():
         assert two.defect() and turned.defect()
         return
@@ -241,6 +252,12 @@ def test_estimates_are_finite_bounded_and_blind_to_names_order_and_orientation(
         assert other.v_squared == pytest.approx(first.v_squared, abs=1e-12)
         assert other.v_squared_jackknife == pytest.approx(first.v_squared_jackknife, abs=1e-9)
         assert other.variance == pytest.approx(first.variance, abs=1e-12)
-    numbers = [first.v_squared_jackknife, first.variance, first.design_effect, independence_design_effect(one), noise_floor(one)]
+    numbers = [
+        first.v_squared_jackknife,
+        first.variance,
+        first.design_effect,
+        independence_design_effect(one),
+        noise_floor(one),
+    ]
     assert all(number is None or math.isfinite(number) for number in numbers)
     assert abs(first.influence.sum()) < 1e-9

@@ -64,7 +64,9 @@ def test_the_chance_gap_in_the_method_is_what_equal_groups_show() -> None:
     rng = np.random.default_rng(0)
     rows = []
     for _ in range(40):
-        data = pd.DataFrame({"request": range(200), "gender": ["f", "m"] * 100, "job": rng.integers(0, 12, 200).astype(str)})
+        data = pd.DataFrame(
+            {"request": range(200), "gender": ["f", "m"] * 100, "job": rng.integers(0, 12, 200).astype(str)}
+        )
         rows += [row for row in group_scores(data, [GENDER], seed=1, resamples=100) if row.metric == "l1-gap"]
     stated = [float(row.method.split("about ")[1].split(" ")[0]) for row in rows]
     assert np.mean([row.value for row in rows if row.value is not None]) == pytest.approx(np.mean(stated), rel=0.06)

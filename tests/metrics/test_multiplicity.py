@@ -24,7 +24,9 @@ def test_one_sided_q_values_do_not_see_a_decrease() -> None:
 def test_independent_tests_have_the_critical_value_of_the_largest_of_16_normals() -> None:
     # P(max of 16 <= c) = Phi(c)^16.
     assert max_t_critical(DRAWS, 0.05, two_sided=False) == pytest.approx(stats.norm.ppf(0.95 ** (1 / 16)), abs=0.06)
-    assert max_t_critical(DRAWS, 0.05, two_sided=True) == pytest.approx(stats.norm.ppf((1 + 0.95 ** (1 / 16)) / 2), abs=0.06)
+    assert max_t_critical(DRAWS, 0.05, two_sided=True) == pytest.approx(
+        stats.norm.ppf((1 + 0.95 ** (1 / 16)) / 2), abs=0.06
+    )
 
 
 def test_identical_tests_need_no_adjustment() -> None:
@@ -56,5 +58,5 @@ def test_a_larger_statistic_never_has_a_larger_q(statistics: list[float], two_si
     z = np.array(statistics)
     q = max_t_qvalues(z, DRAWS[:500], two_sided=two_sided)
     size = np.abs(z) if two_sided else z
-    assert ((0 < q) & (q <= 1)).all()
+    assert ((q > 0) & (q <= 1)).all()
     assert (np.diff(q[np.argsort(size)]) <= 1e-12).all()

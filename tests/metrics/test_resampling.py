@@ -30,7 +30,9 @@ def test_resampled_tables_are_weights_times_the_counts_of_the_requests() -> None
 
 def test_phi_squared_of_many_tables_is_that_of_scipy() -> None:
     counts = np.random.default_rng(2).integers(1, 9, (3, 4, 6))
-    expected = [stats.chi2_contingency(counts[..., b], correction=False).statistic / counts[..., b].sum() for b in range(6)]
+    expected = [
+        stats.chi2_contingency(counts[..., b], correction=False).statistic / counts[..., b].sum() for b in range(6)
+    ]
     assert phi_squared_of(counts.astype(np.float32)) == pytest.approx(expected, abs=1e-6)
 
 
@@ -51,11 +53,15 @@ def test_a_resample_doubles_the_bias_of_v_squared() -> None:
 
 def test_tables_of_different_frames_cannot_share_a_bootstrap() -> None:
     with pytest.raises(ValueError, match=r"same clusters, got \[20, 25\]"):
-        list(resampled_tables([random_table(1, 25, 8, 3, 4), random_table(1, 20, 8, 3, 4)], np.random.default_rng(0), 10))
+        list(
+            resampled_tables([random_table(1, 25, 8, 3, 4), random_table(1, 20, 8, 3, 4)], np.random.default_rng(0), 10)
+        )
 
 
 def test_the_same_seed_gives_the_same_draws() -> None:
-    first, again = (resampled_v_squared([random_table(1, 25, 8, 3, 4)], [2], np.random.default_rng(9), 500) for _ in range(2))
+    first, again = (
+        resampled_v_squared([random_table(1, 25, 8, 3, 4)], [2], np.random.default_rng(9), 500) for _ in range(2)
+    )
     assert (first == again).all()
 
 

@@ -74,6 +74,12 @@ def test_verdicts_follow_the_policy(row: Comparison, verdict: str, words: str) -
     assert (result.verdict, words in result.why) == (verdict, True), result.why
 
 
+def test_a_row_without_numbers_cannot_be_judged() -> None:
+    (row,) = withheld(WITHOUT_NAMES[:1], "mixed")
+    with pytest.raises(ValueError, match="has no delta, margin_low"):
+        judged(row, POLICY)
+
+
 def test_a_small_p_alone_is_never_a_regression() -> None:
     assert judged(measured(0.049, q=1e-9, q_up=1e-9), POLICY).verdict != "regressed"
 
@@ -126,7 +132,9 @@ def test_withheld_comparisons_have_the_reason_and_no_numbers() -> None:
         (AnswerCoverage(0.95, mixed_release=True), AnswerCoverage(0.95), "more than one served model"),
     ],
 )
-def test_answers_that_allow_no_verdict_are_said(previous: AnswerCoverage, current: AnswerCoverage, words: str | None) -> None:
+def test_answers_that_allow_no_verdict_are_said(
+    previous: AnswerCoverage, current: AnswerCoverage, words: str | None
+) -> None:
     reason = coverage_withheld(previous, current, POLICY)
     assert reason is None if words is None else reason is not None and words in reason
 

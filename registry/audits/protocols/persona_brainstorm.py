@@ -169,16 +169,16 @@ class PersonaBrainstorm:
 
     def scoring_parts(self, names: Sequence[str]) -> dict[str, str]:
         """Everything that turns answers into scores, by name: parser, taxonomy, names, metric versions."""
-        from metrics.association import METRICS_VERSION
+        from metrics.results import METRICS_VERSION
         from registry.audits.parsing import PARSER_VERSION
         from registry.audits.taxonomy import load_taxonomy
 
         return {
             "protocol": f"{self.name} {self.version}",
-            "parser": str(PARSER_VERSION),
+            "parser": PARSER_VERSION,
             "taxonomy": load_taxonomy().version,
             "names": content_hash(sorted(names)),
-            "metrics": str(METRICS_VERSION),
+            "metrics": METRICS_VERSION,
             "mapped floor": str(MAPPED_FLOOR),
         }
 

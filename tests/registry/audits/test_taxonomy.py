@@ -6,6 +6,7 @@ import json
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -38,7 +39,7 @@ def taxonomy() -> Taxonomy:
     return load_taxonomy()
 
 
-def persona_records(personas: list[dict[str, str | None]]) -> list[Record]:
+def persona_records(personas: Sequence[Mapping[str, str | None]]) -> list[Record]:
     return [Record(request=0, index=i, outcome=Outcome.OK, attributes=each) for i, each in enumerate(personas)]
 
 
@@ -210,10 +211,10 @@ SHARES = [
 @pytest.mark.parametrize(("pattern", "attribute", "floor"), SHARES)
 def test_mapped_share_of_free_answers(taxonomy: Taxonomy, pattern: str, attribute: str, floor: float) -> None:
     frame = persona_frame(persona_records(corpus_personas(pattern)), taxonomy)
-    table = cardinality(frame).set_index("attribute")
-    assert table.loc[attribute, "mapped"] >= floor
-    unmapped = unmapped_terms(frame, attribute)
-    assert unmapped["count"].sum() == round((1 - table.loc[attribute, "mapped"]) * len(frame))
+    table = cardinality(frame)
+    share = float(table.loc[table["attribute"] == attribute, "mapped"].tolist()[0])
+    assert share >= floor
+    assert sum(unmapped_terms(frame, attribute)["count"].tolist()) == round((1 - share) * len(frame))
 
 
 def test_no_frequent_term_of_the_corpus_is_unmapped(taxonomy: Taxonomy) -> None:
@@ -253,6 +254,12 @@ def test_the_persona_frame_keeps_terms_outcomes_and_marks_duplicates(taxonomy: T
     row = cardinality(frame).set_index("attribute").loc["occupation"]
     assert (row["n"], row["terms"], row["normalized"], row["categories"]) == (3, 3, 2, 1)
     assert row["mapped"] == pytest.approx(2 / 3)
+
+
+def test_a_record_that_is_not_usable_makes_no_duplicate(taxonomy: Taxonomy) -> None:
+    unusable = Record(request=0, index=0, outcome=Outcome.TRUNCATED, attributes={"name": "Ada"}, reason="cut off")
+    usable = Record(request=0, index=1, outcome=Outcome.OK, attributes={"name": "Ada"})
+    assert persona_frame([unusable, usable, unusable], taxonomy)["duplicate"].tolist() == [False, False, False]
 
 
 def test_an_empty_frame_has_its_columns_and_no_share(taxonomy: Taxonomy) -> None:
