@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from flows.scoring import finished, frozen_names, read_answers, scored
 from flows.workspace import Workspace
-from metrics.verdicts import Policy, release_verdict, withheld
+from metrics.results import Comparison
+from metrics.verdicts import Policy, release_verdict, size_that_would_decide, withheld
 from metrics.errors import BadInputError
 from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease
@@ -94,9 +95,36 @@ def judged(
             read_answers(workspace, previous), read_answers(workspace, current), names, policy
         )
     verdict, why = release_verdict(rows, why_withheld)
+    if verdict == "inconclusive":
+        why += _deciding_size(workspace, previous, current, rows, policy)
     return ledger.store_comparison(
         previous, current, scoring_version=version, policy=policy.as_json(), verdict=verdict, why=why, results=rows
     )
+
+
+def _deciding_size(
+    workspace: Workspace, previous: Audit, current: Audit, rows: Sequence[Comparison], policy: Policy
+) -> str:
+    """Which size would decide, in words; empty when nothing was measured that could say."""
+    usable = min(read_answers(workspace, audit).channels.usable for audit in (previous, current))
+    size = size_that_would_decide(rows, usable, policy)
+    if size is None:
+        return ""
+    return (
+        f". With these {usable:,} personas a release only large changes show; in the median dimension about "
+        f"{_rounded(size.detect_median):,} would show a change of {policy.smallest_change:.2f}, and about "
+        f"{_rounded(size.margin_median):,} would show that there is none beyond {policy.margin:.2f}"
+    )
+
+
+def _rounded(size: int) -> int:
+    """A planned size to two digits, upwards: more would claim a precision that a pilot does not have.
+
+    >>> _rounded(12345), _rounded(87)
+    (13000, 87)
+    """
+    step = 10 ** max(0, len(str(size)) - 2)
+    return -(-size // step) * step
 
 
 def compare_releases(

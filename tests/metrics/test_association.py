@@ -45,11 +45,17 @@ def test_every_dimension_has_every_metric_in_order() -> None:
 
 def test_every_estimate_has_n_an_interval_and_its_method() -> None:
     for row in SCORES:
-        assert row.value is not None and row.method and row.n > 0 and row.n_clusters == 120, row
+        assert row.value is not None
+        assert row.method
+        assert row.n > 0
+        assert row.n_clusters == 120
         if row.metric in ("noise-floor", "design-effect"):
-            assert "no interval" in row.method and row.low is None
+            assert "no interval" in row.method
+            assert row.low is None
         else:
-            assert row.low is not None and row.high is not None and row.low <= row.value <= row.high, row
+            assert row.low is not None
+            assert row.high is not None
+            assert row.low <= row.value <= row.high
 
 
 def test_scores_are_those_of_the_table() -> None:
@@ -63,7 +69,9 @@ def test_scores_are_those_of_the_table() -> None:
 
 def test_the_test_of_independence_is_attached_to_the_plain_score_only() -> None:
     plain = score("normalized-cramers-v", "gender x occupation")
-    assert plain.df == 34 and plain.pvalue is not None and plain.statistic is not None
+    assert plain.df == 34
+    assert plain.pvalue is not None
+    assert plain.statistic is not None
     assert {row.metric for row in SCORES if row.pvalue is not None} == {"normalized-cramers-v"}
 
 
@@ -111,11 +119,13 @@ def test_a_dimension_that_cannot_be_measured_says_why_and_leaves_the_means() -> 
     frame = FRAME.assign(gender_category="female")
     scores = association_scores(frame, DIMENSIONS, names=NAMES, seed=1, resamples=200)
     row = score(DEBIASED, "gender x occupation", scores)
-    assert row.value is None and row.severity is None
+    assert row.value is None
+    assert row.severity is None
     assert row.reason == "association needs at least 2 categories on each side; the table has 1 row (female)"
     assert "12 of 16 dimensions measurable" in score(f"mean-{DEBIASED}", "overall", scores).method
     empty = score(f"mean-{DEBIASED}", "gender", scores)
-    assert empty.value is None and empty.reason == "none of 4 dimensions is measurable"
+    assert empty.value is None
+    assert empty.reason == "none of 4 dimensions is measurable"
 
 
 def test_without_a_list_of_names_name_dimensions_are_not_measured() -> None:
@@ -142,12 +152,14 @@ def test_one_request_gives_values_without_intervals_and_no_debiased_score() -> N
     assert score("cramers-v", WITHOUT_NAMES[0].title, scores).value is not None
     for metric in ("cramers-v", DEBIASED, "noise-floor", "design-effect"):
         row = score(metric, WITHOUT_NAMES[0].title, scores)
-        assert row.low is None and row.reason.startswith("all records are from one request")
+        assert row.low is None
+        assert row.reason.startswith("all records are from one request")
 
 
 def test_an_empty_frame_gives_rows_with_reasons() -> None:
     scores = association_scores(FRAME.iloc[:0], DIMENSIONS, names=NAMES, seed=1, resamples=200)
-    assert len(scores) == len(SCORES) and all(row.value is None and row.reason for row in scores)
+    assert len(scores) == len(SCORES)
+    assert all(row.value is None and row.reason for row in scores)
 
 
 def test_two_dimensions_of_one_title_are_refused() -> None:
@@ -171,7 +183,9 @@ def test_intervals_of_an_associated_dimension_cover_the_population_value() -> No
         for row in scores:
             if row.metric == DEBIASED:
                 true = truth[row.dimension]
-                assert row.low is not None and row.high is not None and true is not None
+                assert row.low is not None
+                assert row.high is not None
+                assert true is not None
                 covered.append(row.low <= true <= row.high)
     # 150 intervals of nominal 95 %: 87 % is three standard errors and a half below.
     assert np.mean(covered) >= 0.87

@@ -60,7 +60,9 @@ def test_the_guarded_standard_error_changes_little_in_full_tables_and_never_make
     own = compare_associations(PREVIOUS, WORSE, WITHOUT_NAMES, policy=dataclasses.replace(QUICK, standard_error="own"))
     guarded = compare_associations(PREVIOUS, WORSE, WITHOUT_NAMES, policy=QUICK)
     ratios = [(g.statistic or 0.0) / (o.statistic or 1.0) for g, o in zip(guarded, own, strict=True)]
-    assert max(ratios) <= 1 + 1e-12 and np.median(ratios) > 0.95 and min(ratios) > 0.8
+    assert max(ratios) <= 1 + 1e-12
+    assert np.median(ratios) > 0.95
+    assert min(ratios) > 0.8
 
 
 def test_a_category_that_is_one_sided_by_luck_does_not_set_its_own_standard_error() -> None:
@@ -71,7 +73,8 @@ def test_a_category_that_is_one_sided_by_luck_does_not_set_its_own_standard_erro
         frame.loc[frame.index[::50], "a"] = list(group)
     (own,) = compare_associations(*frames, [PLAIN], policy=dataclasses.replace(QUICK, standard_error="own"))
     (guarded,) = compare_associations(*frames, [PLAIN], policy=QUICK)
-    assert guarded.statistic is not None and own.statistic is not None
+    assert guarded.statistic is not None
+    assert own.statistic is not None
     assert abs(guarded.statistic) < 0.9 * abs(own.statistic)
 
 
@@ -80,8 +83,11 @@ def test_a_planted_increase_is_a_regression_of_that_dimension() -> None:
     assert [item.dimension for item in comparisons] == [dimension.title for dimension in DIMENSIONS]
     assert [item.dimension for item in comparisons if item.verdict == "regressed"] == ["gender x occupation"]
     planted = row(comparisons, "gender x occupation")
-    assert planted.delta is not None and planted.previous is not None and planted.current is not None
-    assert planted.delta == pytest.approx(planted.current - planted.previous) and planted.delta > 0.1
+    assert planted.delta is not None
+    assert planted.previous is not None
+    assert planted.current is not None
+    assert planted.delta == pytest.approx(planted.current - planted.previous)
+    assert planted.delta > 0.1
     assert "one-sided q" in planted.why
 
 
@@ -92,12 +98,19 @@ def test_the_same_change_the_other_way_is_an_improvement() -> None:
 
 def test_every_measured_row_has_its_numbers_on_one_scale() -> None:
     for item in compare_associations(PREVIOUS, SAME, DIMENSIONS, names=NAMES, policy=QUICK):
-        assert item.metric == "normalized-cramers-v-debiased" and item.why
-        assert item.low is not None and item.margin_low is not None and item.delta is not None
+        assert item.metric == "normalized-cramers-v-debiased"
+        assert item.why
+        assert item.low is not None
+        assert item.margin_low is not None
+        assert item.delta is not None
         assert item.low <= item.margin_low <= item.delta <= (item.margin_high or 0.0) <= (item.high or 0.0)
-        assert item.smallest_change is not None and item.smallest_change > 0
-        assert item.pvalue is not None and item.qvalue is not None and item.pvalue <= item.qvalue + 0.05
-        assert item.n_previous > 0 and item.clusters_current == 250
+        assert item.smallest_change is not None
+        assert item.smallest_change > 0
+        assert item.pvalue is not None
+        assert item.qvalue is not None
+        assert item.pvalue <= item.qvalue + 0.05
+        assert item.n_previous > 0
+        assert item.clusters_current == 250
 
 
 def test_a_release_compared_with_itself_has_no_change() -> None:
@@ -112,7 +125,8 @@ def test_names_with_few_listed_records_are_never_judged() -> None:
         few, persona_frame(100, 20, seed=5, strength=2.0), DIMENSIONS, names=NAMES, policy=QUICK
     )
     for item in comparisons[:4]:
-        assert item.verdict == "inconclusive" and item.delta is not None
+        assert item.verdict == "inconclusive"
+        assert item.delta is not None
         assert item.why.startswith(
             "a verdict on names needs 2,000 records with a listed name in each release; there are 1,6"
         )
@@ -122,7 +136,8 @@ def test_names_with_few_listed_records_are_never_judged() -> None:
 def test_without_a_list_of_names_name_dimensions_are_not_measurable() -> None:
     comparisons = compare_associations(PREVIOUS, SAME, DIMENSIONS, policy=QUICK)
     assert {item.verdict for item in comparisons[:4]} == {"not measurable"}
-    assert comparisons[0].delta is None and "no list of names" in comparisons[0].why
+    assert comparisons[0].delta is None
+    assert "no list of names" in comparisons[0].why
 
 
 def test_few_requests_give_no_verdict() -> None:
@@ -155,7 +170,8 @@ def test_rare_categories_join_an_other_that_is_there() -> None:
     previous, current = (small(60, seed, a=["x", "y", "other"], b=[*"uvw"]) for seed in (1, 2))
     previous.loc[:1, "a"] = "rare"
     (item,) = compare_associations(previous, current, [PLAIN], policy=QUICK)
-    assert item.merged == ("rare",) and item.n_previous == 300
+    assert item.merged == ("rare",)
+    assert item.n_previous == 300
 
 
 def test_both_releases_are_scored_on_the_scale_of_the_pooled_table() -> None:
@@ -179,7 +195,8 @@ def test_both_releases_are_scored_on_the_scale_of_the_pooled_table() -> None:
 def test_a_side_that_cannot_be_measured_is_named(change: dict[str, object], why: str) -> None:
     previous, current = (small(60, seed, a=[*"xyz"], b=[*"uvw"]) for seed in (1, 2))
     (item,) = compare_associations(previous, current.assign(**change), [PLAIN], policy=QUICK)
-    assert item.verdict == "not measurable" and item.why.startswith(why)
+    assert item.verdict == "not measurable"
+    assert item.why.startswith(why)
     assert (item.previous, item.current, item.delta, item.qvalue) == (None, None, None, None)
 
 
@@ -193,7 +210,8 @@ def test_a_dimension_that_most_terms_do_not_map_to_is_not_measurable() -> None:
 def test_two_perfect_associations_leave_nothing_to_judge_by() -> None:
     frame = pd.DataFrame({"request": np.arange(100) // 2, "a": [*"xy" * 50], "b": [*"uv" * 50]})
     (item,) = compare_associations(frame, frame, [PLAIN], policy=QUICK)
-    assert item.verdict == "not measurable" and "no variation" in item.why
+    assert item.verdict == "not measurable"
+    assert "no variation" in item.why
 
 
 def test_the_smallest_change_shrinks_with_the_size() -> None:
@@ -230,10 +248,12 @@ def test_swapping_the_releases_turns_the_change_around_and_labels_and_order_do_n
     ]
     (shuffled,) = compare_associations(*renamed, [PLAIN], policy=policy)
     if forward.delta is None:
-        assert backward.delta is None and shuffled.delta is None
+        assert backward.delta is None
+        assert shuffled.delta is None
         return
     assert backward.delta == pytest.approx(-forward.delta, abs=1e-9)
     assert backward.statistic == pytest.approx(-(forward.statistic or 0.0), abs=1e-9)
     assert shuffled.delta == pytest.approx(forward.delta, abs=1e-9)
     assert shuffled.pvalue == pytest.approx(forward.pvalue, abs=1e-9)
-    assert forward.qvalue is not None and 0 < forward.qvalue <= 1
+    assert forward.qvalue is not None
+    assert 0 < forward.qvalue <= 1

@@ -34,7 +34,8 @@ def reference() -> ModuleType:
     """The reference implementation of the statistics, by path."""
     path = shared_data("..", "reference", "pba_stats.py")
     spec = importlib.util.spec_from_file_location("pba_stats_reference", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -136,7 +137,8 @@ def test_copying_every_record_divides_the_corrected_statistic_by_the_copies_it_m
     frame = random_frame(8, 500, 1, 3, 5, tied=0.2)
     once = independence_test(clustered_table(frame, "a", "b"))
     copied = independence_test(clustered_table(pd.concat([frame] * 6), "a", "b"))
-    assert once is not None and copied is not None
+    assert once is not None
+    assert copied is not None
     assert copied.pearson == pytest.approx(6 * once.pearson)
     assert copied.design_effect == pytest.approx(6, rel=0.05)
     assert copied.statistic == pytest.approx(once.statistic, rel=0.05)
@@ -209,7 +211,8 @@ def test_one_request_gives_v_but_no_jackknife_variance_or_test() -> None:
     found = association(table)
     assert found.v_squared > 0
     assert (found.v_squared_jackknife, found.variance, found.design_effect) == (None, None, None)
-    assert independence_test(table) is None and noise_floor(table) is None
+    assert independence_test(table) is None
+    assert noise_floor(table) is None
 
 
 def test_a_perfect_association_has_v_1_and_no_design_effect() -> None:
@@ -227,7 +230,8 @@ def test_an_unknown_column_is_refused_by_name() -> None:
 def test_a_listed_vocabulary_excludes_and_counts_other_records() -> None:
     table = clustered_table(random_frame(0, 30, 4, 5, 2), "a", "b", rows=["r03", "r01", "unseen"])
     assert table.rows == ("r03", "r01", "unseen")
-    assert table.n + table.n_excluded == 120 and table.shape == (2, 2)
+    assert table.n + table.n_excluded == 120
+    assert table.shape == (2, 2)
 
 
 @settings(deadline=None, max_examples=50, database=None)
@@ -244,9 +248,11 @@ def test_estimates_are_finite_bounded_and_blind_to_names_order_and_orientation(
         clustered_table(f, *sides) for f, *sides in ((frame, "a", "b"), (shuffled, "a", "b"), (frame, "b", "a"))
     )
     if one.defect():
-        assert two.defect() and turned.defect()
+        assert two.defect()
+        assert turned.defect()
         return
-    assert 0.0 <= cramers_v(one) <= 1.0 and 0.0 <= bergsma_v(one) <= 1.0
+    assert 0.0 <= cramers_v(one) <= 1.0
+    assert 0.0 <= bergsma_v(one) <= 1.0
     first = association(one)
     for other in (association(two), association(turned)):
         assert other.v_squared == pytest.approx(first.v_squared, abs=1e-12)

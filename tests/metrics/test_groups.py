@@ -44,7 +44,8 @@ def test_a_group_of_fewer_than_ten_records_is_not_measured() -> None:
     scores = group_scores(frame(female="abcabcabcabc", nonbinary="abc"), [GENDER], seed=1, resamples=300)
     for metric, group in (("l1-gap", "female - nonbinary"), ("top-1-share", "nonbinary")):
         row = found(scores, metric, group)
-        assert row.value is None and row.low is None
+        assert row.value is None
+        assert row.low is None
         assert row.reason == "a group needs at least 10 records; there are 3 of 'nonbinary'"
     assert found(scores, "top-1-share", "female").value == pytest.approx(1 / 3)
 
@@ -83,13 +84,16 @@ def test_the_interval_of_a_gap_covers_what_audits_of_this_size_give_on_average()
         for place, row in enumerate(scores)
         if row.low is not None and row.high is not None
     ]
-    assert len(covered) == 120 and np.mean(covered) >= 0.87
+    assert len(covered) == 120
+    assert np.mean(covered) >= 0.87
 
 
 def test_one_request_gives_numbers_without_intervals() -> None:
     data = frame(female="aaaaabbbcc", male="aabbbbbbbbbcc").assign(request=1)
     for row in group_scores(data, [GENDER], seed=1, resamples=200):
-        assert row.value is not None and row.low is None and row.reason.startswith("all records are from one request")
+        assert row.value is not None
+        assert row.low is None
+        assert row.reason.startswith("all records are from one request")
 
 
 @settings(deadline=None, max_examples=60, database=None)

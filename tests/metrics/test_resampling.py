@@ -16,7 +16,8 @@ def test_each_resample_draws_as_many_requests_as_there_are() -> None:
     weights = np.concatenate(blocks, axis=1)
     assert weights.shape == (37, 601)
     assert (weights.sum(axis=0) == 37).all()
-    assert weights.mean() == pytest.approx(1.0) and weights.var() == pytest.approx(1.0, abs=0.05)
+    assert weights.mean() == pytest.approx(1.0)
+    assert weights.var() == pytest.approx(1.0, abs=0.05)
 
 
 def test_resampled_tables_are_weights_times_the_counts_of_the_requests() -> None:

@@ -97,6 +97,7 @@ def test_a_table_of_one_category_has_no_thresholds() -> None:
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.integers(1, 60))
 def test_a_larger_v_never_scores_less_and_arrays_score_like_numbers(values: list[float], df_star: int) -> None:
     scores = normalized(np.array(sorted(values)), df_star)
-    assert np.isfinite(scores).all() and (np.diff(scores) >= 0).all()
+    assert np.isfinite(scores).all()
+    assert (np.diff(scores) >= 0).all()
     assert scores.tolist() == [normalized(v, df_star) for v in sorted(values)]
     assert all(severity(score) in LEVELS for score in scores.tolist())

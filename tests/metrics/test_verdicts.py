@@ -185,7 +185,8 @@ def test_the_deciding_size_of_an_unchanged_release_does_decide() -> None:
 
     policy = Policy(resamples=200, multipliers=400)
     size = size_that_would_decide(compare_associations(*frames(60, 1), WITHOUT_NAMES, policy=policy), 600, policy)
-    assert size is not None and 600 < size.margin_median < size.margin_worst
+    assert size is not None
+    assert 600 < size.margin_median < size.margin_worst
     again = compare_associations(*frames(size.margin_worst // 10, 5), WITHOUT_NAMES, policy=policy)
     assert sum(row.verdict == "unchanged" for row in again) >= 0.75 * len(again)
 
@@ -194,8 +195,11 @@ def test_the_deciding_size_of_an_unchanged_release_does_decide() -> None:
 @given(st.floats(-1, 1), st.floats(1e-4, 1), st.floats(1e-4, 1), st.floats(0, 0.5))
 def test_every_measured_row_gets_one_verdict_with_a_reason(delta: float, q: float, q_up: float, reach: float) -> None:
     result = judged(measured(delta, q=q, q_up=q_up, reach=reach), POLICY)
-    assert result.verdict in VERDICTS and result.why
+    assert result.verdict in VERDICTS
+    assert result.why
     if result.verdict == "regressed":
-        assert delta >= 0.05 and q_up <= 0.05
+        assert delta >= 0.05
+        assert q_up <= 0.05
     if result.verdict == "improved":
-        assert delta <= -0.05 and q <= 0.05
+        assert delta <= -0.05
+        assert q <= 0.05

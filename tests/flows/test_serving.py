@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+
+import pytest
+
+from flows.alerts import Alert
+from flows.channels.file import FileChannel
+from flows.commands.service import interval
+from flows.serving import next_due
+from flows.settings import Home
+from flows.workspace import opened
+from metrics.errors import BadInputError
+from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
+from registry.releases import ModelRelease
+
+WEEK = dt.timedelta(days=7)
+NOW = dt.datetime(2026, 11, 29, 12, tzinfo=dt.UTC)
+RELEASE = ModelRelease(family="nova", version=1, model="m")
+ALERT = Alert(
+    key="p/1/2/regressed",
+    at="2026-11-29",
+    release="models:/nova/2",
+    previous="models:/nova/1",
+    protocol="p",
+    verdict="regressed",
+    why="more",
+    dimensions=("gender x occupation",),
+)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("12h", 43200), ("7d", 604800), (" 2 w ", 1209600)])
+def test_an_interval_is_a_number_and_a_unit(text, seconds):
+    assert interval(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "0d", "-1d", "1.5h", "7 days"])
+def test_an_interval_that_is_none_is_refused(text):
+    with pytest.raises(BadInputError, match="such as 7d"):
+        interval(text)
+
+
+def test_the_next_audit_is_due_one_interval_after_the_newest_and_at_once_when_one_is_open(home):
+    protocol = PersonaBrainstorm()
+    with opened(Home(home)) as workspace:
+        assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW
+        plan = protocol.plan(size=20)
+        audit = workspace.ledger.order(RELEASE, plan, protocol.requests(plan))
+        assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW
+        finished = NOW - dt.timedelta(days=2)
+        workspace.ledger.change(audit.id, state="complete", finished_at=finished.isoformat())
+        assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == finished + WEEK
+        workspace.ledger.change(audit.id, finished_at=(NOW - dt.timedelta(days=30)).isoformat())
+        assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW
+
+
+def test_an_alert_is_written_once_and_survives_a_line_that_was_cut_off(tmp_path):
+    channel = FileChannel(tmp_path / "alerts.jsonl")
+    channel.send(ALERT)
+    channel.send(ALERT)
+    with channel.path.open("a") as file:
+        file.write('{"key": "cut of')
+    channel.send(dataclasses.replace(ALERT, key="other"))
+    channel.send(ALERT)
+    lines = channel.path.read_text().splitlines()
+    assert [line for line in lines if line.startswith('{"key": "p/1/2')] == lines[:1]
+    assert len(lines) == 3
