@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def exit_code(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    from flows.commands.errors import USER_ERRORS
+    from flows.commands.errors import USER_ERRORS, store_trouble
 
     try:
         result = app(arguments, prog_name="spiritlevel", standalone_mode=False)
@@ -91,12 +91,15 @@ def exit_code(arguments: list[str] | None = None) -> int:
         say(f"error: {error.args[0] if isinstance(error, (UnknownEntryError, LookupError)) and error.args else error}")
         return int(Exit.BAD_INPUT)
     except Exception as error:
-        if hasattr(error, "format_message"):  # usage errors of the command-line library
-            getattr(error, "show", lambda: say(str(error)))()
-            return int(getattr(error, "exit_code", Exit.BAD_INPUT))
-        say(
-            f"internal error: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}{_remembered(error)}"
-        )
+        shown = getattr(error, "show", None)  # usage errors of the command-line library print themselves
+        if callable(shown) and hasattr(error, "exit_code"):
+            shown()
+            return int(error.exit_code)
+        if trouble := store_trouble(error):
+            say(f"error: {trouble}{_remembered(error)}")
+            return int(Exit.BAD_INPUT)
+        first = str(error).splitlines()[0] if str(error) else ""
+        say(f"internal error: {type(error).__name__}: {first}{_remembered(error)}")
         return int(Exit.INTERNAL)
     return result if isinstance(result, int) else int(Exit.OK)
 

@@ -84,11 +84,26 @@ def concluded(
     result = scored(workspace, workspace.ledger.audit(audit.id))
     conclusion = Conclusion(result, comparison, previous, note)
     if publish:
-        publish_audit(workspace, result, tell)
-        if comparison is not None:
-            publish_comparison(workspace, comparison, tell)
-        publish_card(workspace, audit.release.family, audit.protocol, tell)
+        publish_all(workspace, audit.release.family, audit.protocol, tell)
     return conclusion
+
+
+def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:
+    """Publish what MLflow does not have of a family yet: scores, comparisons, timeline, card. Each exactly once.
+
+    The ledger remembers what was published under which scoring version, so a server that was down is caught up
+    with by the next command.
+    """
+    audits = finished(workspace, family=family, protocol=protocol)
+    fresh = [result for result in (scored(workspace, audit) for audit in audits) if result.audit.run_id is None]
+    for result in fresh:
+        publish_audit(workspace, result, tell)
+    waiting = [c for c in workspace.ledger.comparisons(family=family, protocol=protocol) if c.run_id is None]
+    for comparison in waiting:
+        publish_comparison(workspace, comparison, tell)
+    if fresh or waiting:
+        publish_timeline(workspace, family, protocol, tell)
+        publish_card(workspace, family, protocol, tell)
 
 
 def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
@@ -109,27 +124,32 @@ def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
             ledger=workspace.ledger.identity,
         )
         workspace.ledger.change(audit.id, run_id=run_id)
-        points = [
-            (other.finished_at or other.ordered_at, other.release, workspace.ledger.scores(other.id))
-            for other in finished(workspace, family=audit.release.family, protocol=audit.protocol)
-            if other.scoring_version == audit.scoring_version
-        ]
-        tracking.publish_timeline(workspace.tracking, audit.release.family, audit.protocol, points)
 
     _attempted(publish, tell, f"audit {audit.id}")
 
 
+def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:
+    """Draw the family's history as lines in MLflow."""
+    from flows import tracking
+
+    def publish() -> None:
+        points = [
+            (audit.finished_at or audit.ordered_at, audit.release, scored(workspace, audit).scores)
+            for audit in finished(workspace, family=family, protocol=protocol)
+        ]
+        tracking.publish_timeline(workspace.tracking, family, protocol, points)
+
+    _attempted(publish, tell, f"the timeline of {family}")
+
+
 def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell: Tell) -> None:
-    """Publish a comparison and the family's new card to MLflow; what fails is said and can be repeated."""
+    """Publish a comparison to MLflow; what fails is said and can be repeated."""
     from flows import tracking
 
     previous = workspace.ledger.audit(comparison.previous_audit)
     current = workspace.ledger.audit(comparison.current_audit)
 
     def publish() -> None:
-        for audit in (previous, current):  # a new name list gives both sides new scores
-            if audit.run_id is None or audit.scoring_version != comparison.scoring_version:
-                publish_audit(workspace, scored(workspace, audit), tell)
         run_id = tracking.publish_comparison(
             workspace.tracking,
             comparison.rows,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from flows.scoring import finished, frozen_names, read_answers, scored
 from flows.workspace import Workspace
+from metrics.errors import BadInputError
 from metrics.results import Comparison
 from metrics.verdicts import Policy, release_verdict, size_that_would_decide, withheld
-from metrics.errors import BadInputError
 from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease
 
@@ -123,7 +123,7 @@ def _rounded(size: int) -> int:
     >>> _rounded(12345), _rounded(87)
     (13000, 87)
     """
-    step = 10 ** max(0, len(str(size)) - 2)
+    step = int(10 ** max(0, len(str(size)) - 2))
     return -(-size // step) * step
 
 

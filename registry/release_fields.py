@@ -7,6 +7,7 @@ import re
 import urllib.parse
 from datetime import date
 
+from metrics.errors import BadInputError
 from registry.stores import REMOTE
 
 _FAMILY = re.compile(r"\w[\w .+()-]{0,199}")
@@ -18,7 +19,7 @@ _SECRET_QUERY = re.compile(r"key|token|secret|sig|passw", re.IGNORECASE)
 def checked_family(family: str) -> None:
     """Refuse names that MLflow would refuse or that cannot be written in a reference (``/ : @``) or a filter."""
     if not _FAMILY.fullmatch(family) or family != family.strip():
-        raise ValueError(
+        raise BadInputError(
             f"a family name starts with a letter or digit and goes on with these, spaces or . _ - + ( ), "
             f"at most 200 in all; got {family[:220]!r}"
         )
@@ -27,7 +28,7 @@ def checked_family(family: str) -> None:
 def checked_model(model: str) -> None:
     """Refuse an id that no endpoint could be asked for."""
     if not re.fullmatch(r"[^\s\x00-\x1f\x7f]{1,250}", model):
-        raise ValueError(f"a model id is 1 to 250 characters without spaces; got {model[:60]!r}")
+        raise BadInputError(f"a model id is 1 to 250 characters without spaces; got {model[:60]!r}")
 
 
 def checked_variable(name: str | None) -> None:
@@ -36,7 +37,7 @@ def checked_variable(name: str | None) -> None:
         return
     looks_random = len(name) >= 32 and bool(re.search(r"[a-z]", name)) and bool(re.search(r"\d", name))
     if not _VARIABLE.fullmatch(name) or _KEY_START.match(name) or looks_random:
-        raise ValueError(
+        raise BadInputError(
             "api_key_env is the name of the environment variable that holds the key, such as OPENAI_API_KEY; "
             "what was given is not a variable name or looks like a key itself (not repeated here)"
         )
@@ -48,7 +49,7 @@ def checked_url(base_url: str | None) -> str | None:
         return None
     if base_url.startswith("embedded:"):
         if not re.fullmatch(r"embedded:[\w.-]+", base_url):
-            raise ValueError(f"the embedded model is written embedded:NAME; got {base_url!r}")
+            raise BadInputError(f"the embedded model is written embedded:NAME; got {base_url!r}")
         return base_url
     try:
         parts = urllib.parse.urlsplit(base_url)
@@ -59,11 +60,11 @@ def checked_url(base_url: str | None) -> str | None:
         parts.username or parts.password or any(_SECRET_QUERY.search(n) for n, _ in urllib.parse.parse_qsl(parts.query))
     )
     if secrets:
-        raise ValueError(
+        raise BadInputError(
             "the endpoint's URL holds a user, password or key (not repeated here); give the key by api_key_env"
         )
     if parts.scheme not in REMOTE or not parts.hostname or not port_is_fine or re.search(r"\s", base_url):
-        raise ValueError(f"an endpoint is http://..., https://... or embedded:NAME; got {base_url!r}")
+        raise BadInputError(f"an endpoint is http://..., https://... or embedded:NAME; got {base_url!r}")
     return base_url.rstrip("/")
 
 
@@ -76,10 +77,10 @@ def checked_day(released: str | None) -> None:
             raise ValueError
         date.fromisoformat(released)
     except ValueError:
-        raise ValueError(f"a release date is an ISO date such as 2026-10-01; got {released!r}") from None
+        raise BadInputError(f"a release date is an ISO date such as 2026-10-01; got {released!r}") from None
 
 
 def checked_price(name: str, price: float | None) -> None:
     """Refuse negative prices, NaN and infinity; ``name`` is what the message calls the price."""
     if price is not None and not (math.isfinite(price) and price >= 0):
-        raise ValueError(f"{name} is US dollars per million tokens, zero or more, or None when unknown; got {price}")
+        raise BadInputError(f"{name} is US dollars per million tokens, zero or more, or None when unknown; got {price}")

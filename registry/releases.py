@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metrics.errors import BadInputError
 from registry.pinning import is_floating, pinning
 from registry.release_fields import (
     checked_day,
@@ -76,7 +77,7 @@ class ModelRelease:
         return dataclasses.asdict(self)
 
 
-class ReleaseExistsError(ValueError):
+class ReleaseExistsError(BadInputError):
     """The release that was to be added is registered already; ``existing`` is it."""
 
     def __init__(self, existing: ModelRelease) -> None:
@@ -87,7 +88,7 @@ class ReleaseExistsError(ValueError):
         )
 
 
-class UnknownReleaseError(LookupError):
+class UnknownReleaseError(BadInputError, LookupError):
     """No such family, version or alias; the message names the nearest and lists what is known."""
 
 
@@ -103,7 +104,7 @@ def _number(tags: Mapping[str, str], name: str, uri: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or value < 0:
-        raise ValueError(f"tag spiritlevel.{name} of {uri} should be a number, zero or more; it is {text!r}")
+        raise BadInputError(f"tag spiritlevel.{name} of {uri} should be a number, zero or more; it is {text!r}")
     return value
 
 

@@ -11,15 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metrics.errors import BadInputError
+
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 REMOTE = ("http", "https")
+_SQLITE_HEAD = b"SQLite format 3\x00"
 _reached: set[str] = set()
 
 
-class StoreUnreachableError(ConnectionError):
+class StoreUnreachableError(BadInputError, ConnectionError):
     """The MLflow server does not answer."""
+
+
+class StoreDamagedError(BadInputError):
+    """The file of an MLflow store is no database."""
 
 
 def _reach(tracking_uri: str) -> None:
@@ -38,6 +45,23 @@ def _reach(tracking_uri: str) -> None:
             "start it, or correct the tracking URI"
         ) from None
     _reached.add(tracking_uri)
+
+
+def _refuse_damage(path: Path) -> None:
+    """Make the folder of a store, and say so when what is at its place is no database."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE_HEAD))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreDamagedError(f"the MLflow store at {path} cannot be read: {error.strerror or error}") from error
+    if head and head != _SQLITE_HEAD:
+        raise StoreDamagedError(
+            f"the MLflow store at {path} is damaged or not a database; nothing was changed. Move it away: what was "
+            f"published to it can be published again from the ledger"
+        )
 
 
 def opened(tracking_uri: str) -> MlflowClient:
@@ -60,7 +84,7 @@ def opened(tracking_uri: str) -> MlflowClient:
         os.environ.setdefault(name, value)
     parts = urllib.parse.urlsplit(tracking_uri)
     if parts.scheme == "sqlite" and (path := parts.path[1:]) and path != ":memory:":
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        _refuse_damage(Path(path))
     if parts.scheme in REMOTE:
         _reach(tracking_uri)
     from mlflow import MlflowClient

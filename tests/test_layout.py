@@ -44,7 +44,7 @@ def test_no_other_distribution_ships_our_packages():
 
 
 def test_imports_are_absolute():
-    relative = re.compile(r"^\s*from \.", re.M)
+    relative = re.compile(r"^\s*from \.", re.MULTILINE)
     assert [str(path) for path in python_files() if relative.search(path.read_text(encoding="utf-8"))] == []
 
 

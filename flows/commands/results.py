@@ -110,7 +110,7 @@ def compare(
 
     Example: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
     """
-    from flows.concluding import publish_comparison
+    from flows.concluding import publish_all
     from flows.judging import chosen_protocol, compare_releases
     from flows.scoring import read_answers
 
@@ -123,7 +123,7 @@ def compare(
             side: read_answers(workspace, workspace.ledger.audit(audit)).channels
             for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
         }
-        publish_comparison(workspace, comparison, say)
+        publish_all(workspace, comparison.family, name, say)
         if json:
             print_json(
                 {

@@ -135,4 +135,5 @@ def ui(
         print_text(shlex.join(command))
         return
     say(f"MLflow UI on http://127.0.0.1:{port} (stop with Ctrl-C)")
-    raise typer.Exit(subprocess.run(command, env=os.environ | environment, check=False).returncode)
+    served = subprocess.run(command, env=os.environ | environment, check=False)  # noqa: S603 - our own command
+    raise typer.Exit(served.returncode)

@@ -55,7 +55,10 @@ class Results(LedgerConnection):
                         for position, score in enumerate(results)
                     ],
                 )
-            connection.execute(audits.update().where(audits.c.id == audit_id).values(scoring_version=scoring_version))
+            # What MLflow holds under another scoring version is not this: the audit waits to be published again.
+            other = sa.or_(audits.c.scoring_version.is_(None), audits.c.scoring_version != scoring_version)
+            values = {"scoring_version": scoring_version, "run_id": None}
+            connection.execute(audits.update().where(audits.c.id == audit_id, other).values(**values))
 
     def scores(self, audit_id: int, scoring_version: str | None = None) -> list[Score]:
         """Scores of an audit in their order, under its current scoring version unless another is named."""

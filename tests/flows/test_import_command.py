@@ -64,7 +64,11 @@ def test_the_same_file_is_the_same_audit(spiritlevel, release, tmp_path):
 
 def test_persona_rows_are_grouped_by_their_call(spiritlevel, release, tmp_path):
     rows = [
-        {"call": index // 4, **{name: f"{name} {index}" for name in ATTRIBUTES}, "gender": "female" if index % 2 else "male"}
+        {
+            "call": index // 4,
+            **{name: f"{name} {index}" for name in ATTRIBUTES},
+            "gender": "female" if index % 2 else "male",
+        }
         for index in range(20)
     ]
     frame = pd.DataFrame(rows)
@@ -77,7 +81,7 @@ def test_persona_rows_are_grouped_by_their_call(spiritlevel, release, tmp_path):
 
 
 def test_records_are_exported_as_answered_and_as_categories(spiritlevel, release, tmp_path):
-    lines = answers(2) + [{"text": "I'm sorry, but I can't help with that."}]
+    lines = [*answers(2), {"text": "I'm sorry, but I can't help with that."}]
     spiritlevel("import", release, write_lines(tmp_path / "answers.jsonl", lines), *PROTOCOL)
     spiritlevel("export", release, "--records", tmp_path / "records.csv")
     with (tmp_path / "records.csv").open(encoding="utf-8", newline="") as file:
@@ -106,7 +110,9 @@ def test_records_are_exported_as_answered_and_as_categories(spiritlevel, release
         ("answers.xlsx", "x", "should be .jsonl, .csv or .parquet"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_one_sentence_and_nothing_is_stored(spiritlevel, release, tmp_path, name, content, says):
+def test_a_file_that_cannot_be_read_is_one_sentence_and_nothing_is_stored(
+    spiritlevel, release, tmp_path, name, content, says
+):
     (tmp_path / name).write_text(content, encoding="utf-8")
     spiritlevel("import", release, tmp_path / name, *PROTOCOL, code=2)
     assert says in spiritlevel.stderr

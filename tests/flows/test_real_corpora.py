@@ -13,7 +13,12 @@ from registry.audits.plan import Request, Response
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 from tests.shared import shared_data
 
-BUILDS = ("personas_smollm2-135m-instruct-q4_1", "personas_gemma-3-270m-q4_k_m", "personas_gemma-3-270m-q2_k", "personas_gemma-3-270m-q4_0")
+BUILDS = (
+    "personas_smollm2-135m-instruct-q4_1",
+    "personas_gemma-3-270m-q4_k_m",
+    "personas_gemma-3-270m-q2_k",
+    "personas_gemma-3-270m-q4_0",
+)
 
 
 def corpus(name):
@@ -23,7 +28,10 @@ def corpus(name):
 
 def lines(answers):
     return "".join(
-        json.dumps({"text": a["raw_text"], "model": a["model"], "finish_reason": a["finish_reason"], "usage": a["usage"]}) + "\n"
+        json.dumps(
+            {"text": a["raw_text"], "model": a["model"], "finish_reason": a["finish_reason"], "usage": a["usage"]}
+        )
+        + "\n"
         for a in answers
     )
 
@@ -47,12 +55,18 @@ def test_four_builds_of_two_models_are_imported_compared_and_carded(spiritlevel,
 def test_mostly_broken_lists_of_twenty_are_salvaged_with_their_shortfall_counted(spiritlevel, tmp_path):
     answers = [
         answer
-        for name in ("persona20_verbatim_smollm2-135m-instruct-q4_1", "persona20_verbatim_gemma-3-270m-q4_k_m", "persona20_grammar_smollm2-135m-instruct-q4_1")
+        for name in (
+            "persona20_verbatim_smollm2-135m-instruct-q4_1",
+            "persona20_verbatim_gemma-3-270m-q4_k_m",
+            "persona20_grammar_smollm2-135m-instruct-q4_1",
+        )
         for answer in corpus(name)
     ]
     (tmp_path / "a.jsonl").write_text(lines(answers))
     release = spiritlevel.json("release", "add", "tiny", "--model", "smollm2")["release"]
-    result = spiritlevel.json("import", release, tmp_path / "a.jsonl", "--protocol", "persona-brainstorm", "--per-call", 20)
+    result = spiritlevel.json(
+        "import", release, tmp_path / "a.jsonl", "--protocol", "persona-brainstorm", "--per-call", 20
+    )
     channels = result["channels"]
     assert channels["expected"] == 180
     assert channels["usable"] + channels["shortfall"] == 180
@@ -99,7 +113,9 @@ def test_the_v_of_hand_labelled_stories_is_that_of_their_source():
     for model in ("ChatGPT3_5", "ChatGPT4"):
         chosen = (stories["model"] == model) & (stories["domain"] == "Work")
         rows = stories[chosen & stories["subject_gender"].isin(["Male", "Female"])]
-        frame = pd.DataFrame({"request": range(len(rows)), "role": rows["subject_role"], "gender": rows["subject_gender"]})
+        frame = pd.DataFrame(
+            {"request": range(len(rows)), "role": rows["subject_role"], "gender": rows["subject_gender"]}
+        )
         found[model] = cramers_v(clustered_table(frame, "role", "gender"))
     print(found)
     assert found["ChatGPT3_5"] == pytest.approx(0.685, abs=0.0005)

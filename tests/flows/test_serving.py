@@ -30,7 +30,9 @@ ALERT = Alert(
 )
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("12h", 43200), ("7d", 604800), (" 2 w ", 1209600)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("30m", 1800), ("12h", 43200), ("7d", 604800), (" 2 w ", 1209600)]
+)
 def test_an_interval_is_a_number_and_a_unit(text, seconds):
     assert interval(text).total_seconds() == seconds
 

@@ -81,6 +81,13 @@ def test_severity_is_that_of_the_normalized_scores_only() -> None:
         assert row.severity == (severity(row.value) if normal else None)
 
 
+def test_the_interval_of_a_debiased_score_is_for_the_association_and_that_of_a_plain_one_includes_the_noise() -> None:
+    plain, debiased = score("normalized-cramers-v", "name x occupation"), score(DEBIASED, "name x occupation")
+    assert plain.low is not None
+    assert debiased.high is not None
+    assert debiased.high < plain.low
+
+
 def test_name_dimensions_count_listed_names_and_say_how_many_records_they_left_out() -> None:
     row = score(DEBIASED, "name x occupation")
     assert row.n == FRAME["name_category"].isin(NAMES).sum() < len(FRAME)

@@ -80,6 +80,11 @@ def test_a_row_without_numbers_cannot_be_judged() -> None:
         judged(row, POLICY)
 
 
+def test_the_reason_names_the_size_at_which_the_interval_would_fit() -> None:
+    # A change of .04 leaves .06 to the margin; an interval that reaches .10 must shrink to that: (.10 / .06)^2.
+    assert "about 2.8 times as many personas" in judged(measured(0.04, reach=0.10), POLICY).why
+
+
 def test_a_small_p_alone_is_never_a_regression() -> None:
     assert judged(measured(0.049, q=1e-9, q_up=1e-9), POLICY).verdict != "regressed"
 

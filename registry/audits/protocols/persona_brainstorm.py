@@ -20,10 +20,10 @@ from registry.audits.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from metrics.verdicts import Policy
 
-    from metrics.tables import BiasDimension
     from metrics.results import Comparison, Score
+    from metrics.tables import BiasDimension
+    from metrics.verdicts import Policy
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
 AXES = ("name", "gender", "ethnicity", "sexual_orientation")

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -149,7 +150,9 @@ def test_a_silent_owner_on_another_host_is_given_up_after_two_minutes(tmp_path):
     ledger.close()
 
 
-@pytest.mark.parametrize("content", [b"this is not a database at all, but a text", b"SQLite format 3\x00" + b"\xff" * 500])
+@pytest.mark.parametrize(
+    "content", [b"this is not a database at all, but a text", b"SQLite format 3\x00" + b"\xff" * 500]
+)
 def test_a_damaged_ledger_is_one_clear_sentence_and_nothing_is_changed(tmp_path, content):
     path = tmp_path / "ledger.db"
     path.write_bytes(content)
@@ -188,7 +191,8 @@ for index in range(7):
     ledger.record(audit.id, Response(index=index, text=f"answer {index}"))
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    process = subprocess.run([sys.executable, "-c", script, url], env=os.environ | {"PYTHONPATH": os.getcwd()}, check=False)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    process = subprocess.run([sys.executable, "-c", script, url], env=environment, check=False)
     assert process.returncode == -9
     ledger = Ledger(url)
     assert [answer.text for answer in ledger.responses(1)] == [f"answer {index}" for index in range(7)]
@@ -197,5 +201,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_requests_without_messages_belong_to_imported_answers(ledger):
     plan = PROTOCOL.imported_plan(size=2)
-    audit = ledger.order(RELEASE, plan, [Request(index=0, messages=()), Request(index=1, messages=())], source="imported")
+    audit = ledger.order(
+        RELEASE, plan, [Request(index=0, messages=()), Request(index=1, messages=())], source="imported"
+    )
     assert [request.messages for request in ledger.requests(audit.id)] == [(), ()]

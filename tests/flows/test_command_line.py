@@ -1,0 +1,140 @@
+"""Bad input, help, the home folder, and what is left outside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli import exit_code
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ("demo", "init", "audit", "compare", "card", "import", "export", "retry", "serve", "status", "ui")
+
+
+@pytest.mark.parametrize(
+    "command", [*([name] for name in COMMANDS), ["release", "add"], ["release", "list"], ["release", "show"]]
+)
+def test_every_command_explains_itself_with_an_example(command, capsys):
+    assert exit_code([*command, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Examples?: spiritlevel " + " ".join(command), text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("audit", "models:/nova/9", "--protocol", "persona-brainstorm"), "nova"),
+        (("audit", "nonsense", "--protocol", "persona-brainstorm"), "family/3"),
+        (("compare", "models:/a/1", "models:/a/2"), "a"),
+        (("card", "nowhere"), "nowhere"),
+        (("export", "models:/a/1"), "--records"),
+        (("release", "add", "nova", "--model", "m", "--base-url", "ftp://x"), "http"),
+        (("release", "add", "nova", "--model", "m", "--released", "yesterday"), "2026-"),
+        (("release", "add", "nova", "--model", "m", "--price-input", "-1"), "price"),
+        (("release", "add", "a/b", "--model", "m"), "family"),
+        (("release", "add", "nova", "--model", "m", "--previous", "7"), "7"),
+        (("serve", "models:/nova/1", "--every", "soon"), "7d"),
+        (("retry", "models:/nova/1"), "--failed"),
+        (("card", "nova", "--format", "pdf"), "md, html or json"),
+        (("no-such-command",), "No such command"),
+        (("audit", "models:/nova/1"), "--protocol"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence_and_exit_code_2(spiritlevel, arguments, says):
+    out = spiritlevel(*arguments, code=None) if arguments[0] == "no-such-command" else spiritlevel(*arguments, code=2)
+    assert out == ""
+    assert says in spiritlevel.stderr
+    assert "internal error" not in spiritlevel.stderr
+
+
+def test_a_key_given_as_the_name_of_its_variable_is_refused_and_not_repeated(spiritlevel):
+    spiritlevel("release", "add", "nova", "--model", "m", "--api-key-env", "sk-abcdef1234567890", code=2)
+    assert "sk-abcdef" not in spiritlevel.stderr
+
+
+def test_an_audit_with_an_unknown_protocol_is_answered_with_the_nearest(spiritlevel):
+    spiritlevel("release", "add", "nova", "--model", "m-2026-01-01", "--base-url", "http://127.0.0.1:9/v1")
+    spiritlevel("audit", "models:/nova/1", "--protocol", "persona-brainstrom", code=2)
+    assert "did you mean 'persona-brainstorm'" in spiritlevel.stderr
+
+
+def test_a_damaged_ledger_is_one_sentence_and_stays_as_it_is(spiritlevel):
+    ledger = spiritlevel.home / "ledger.db"
+    ledger.write_bytes(b"not a database" * 100)
+    for side in ("-wal", "-shm"):
+        ledger.with_name(ledger.name + side).unlink(missing_ok=True)
+    spiritlevel("status", code=2)
+    assert "damaged or not a database" in spiritlevel.stderr
+    assert ledger.read_bytes() == b"not a database" * 100
+
+
+def test_a_damaged_mlflow_store_is_one_sentence(spiritlevel):
+    (spiritlevel.home / "mlflow.db").write_bytes(b"not a database" * 100)
+    spiritlevel("release", "list", code=2)
+    assert "mlflow.db" in spiritlevel.stderr
+
+
+def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    assert exit_code(["status", "--home", str(tmp_path / "file" / "home")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_configuration_that_is_wrong_names_the_field(spiritlevel):
+    (spiritlevel.home / "spiritlevel.toml").write_text("[policy]\nalpha = 2\n")
+    spiritlevel("compare", "models:/a/1", "models:/a/2", code=2)
+    assert "policy.alpha" in spiritlevel.stderr
+
+
+def test_init_writes_a_configuration_that_is_the_default(spiritlevel):
+    from flows.settings import Configuration, Home
+
+    spiritlevel("init")
+    path = spiritlevel.home / "spiritlevel.toml"
+    assert Home(spiritlevel.home).configuration == Configuration()
+    commented = re.findall(r"^# (\w+) = ([\d.]+)", path.read_text(), re.MULTILINE)
+    shown = {name: float(value) for name, value in commented}
+    assert shown == {name: pytest.approx(value) for name, value in Configuration().policy.model_dump().items()}
+    path.write_text("# mine\n")
+    spiritlevel("init")
+    assert path.read_text() == "# mine\n"
+
+
+def test_the_home_option_is_taken_before_and_after_the_command(home, capsys):
+    assert exit_code(["--home", str(home), "status"]) == 0
+    assert exit_code(["status", "--home", str(home)]) == 0
+    assert capsys.readouterr().out.count(str(home)) == 2
+
+
+def test_nothing_is_written_outside_the_home(migrated_home, tmp_path):
+    user, work = tmp_path / "user", tmp_path / "work"
+    user.mkdir()
+    work.mkdir()
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MLFLOW", "PREFECT", "SPIRITLEVEL", "XDG"))}
+    environment |= {"HOME": str(user), "PYTHONPATH": str(ROOT), "SPIRITLEVEL_HOME": str(tmp_path / "home")}
+    answer = work / "a.jsonl"
+    answer.write_text('{"text": "[]"}\n')
+    for arguments in (
+        ["init"],
+        ["release", "add", "nova", "--model", "m-2026-01-01"],
+        ["import", "models:/nova/1", str(answer), "--protocol", "persona-brainstorm"],
+        ["card", "nova", "--format", "html"],
+        ["status"],
+    ):
+        command = [sys.executable, "-m", "flows.cli", *arguments]
+        done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert [path.name for path in work.iterdir()] == ["a.jsonl"]
+    assert list(user.rglob("*")) == []
+
+
+def test_help_starts_without_the_heavy_libraries():
+    heavy = "mlflow prefect evidently openai pandas scipy statsmodels sqlalchemy matplotlib"
+    script = f"import sys, flows.cli; print([name for name in '{heavy}'.split() if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,85 @@
+"""What MLflow returns is what the ledger holds: every score, interval, p, q and verdict."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flows.metric_keys import COMPARISON_PARTS, SCORE_PARTS, segment
+from flows.settings import Home
+from flows.stores import read_back
+from flows.workspace import opened
+from tests.stub_personas import answer_text
+
+PROTOCOL = "persona-brainstorm"
+
+
+@pytest.fixture
+def compared(spiritlevel, tmp_path):
+    releases = []
+    for version, bias in enumerate((0.0, 0.9)):
+        release = spiritlevel.json("release", "add", "nova", "--model", f"nova-2026-1{version}-01")["release"]
+        source = tmp_path / f"{version}.jsonl"
+        seeds = range(1000 * version, 1000 * version + 60)
+        lines = [
+            json.dumps({"text": answer_text({}, seed=str(s), bias=bias, per_call=20), "model": "m"}) for s in seeds
+        ]
+        source.write_text("\n".join(lines))
+        spiritlevel("import", release, source, "--protocol", PROTOCOL)
+        releases.append(release)
+    spiritlevel("compare", *releases, code=None)
+    with opened(Home(spiritlevel.home)) as workspace:
+        yield workspace
+
+
+def named(*parts):
+    return "/".join(segment(part) for part in parts if part)
+
+
+def test_every_number_of_every_score_is_in_mlflow(compared):
+    for audit in compared.ledger.audits():
+        run = read_back(compared.tracking, audit.run_id)
+        scores = compared.ledger.scores(audit.id)
+        assert len(scores) > 16 * 7
+        expected = {}
+        for score in scores:
+            path = (PROTOCOL, *score.dimension.split(" x "), score.metric, score.group)
+            expected[named(*path)] = score.value
+            expected |= {named(*path, part): getattr(score, part) for part in SCORE_PARTS}
+        measured = {name: value for name, value in expected.items() if value is not None}
+        assert {name: run.metrics.get(name) for name in measured} == measured
+        assert [name for name, value in expected.items() if value is None and name in run.metrics] == []
+
+
+def test_every_number_and_verdict_of_a_comparison_is_in_mlflow(compared):
+    (comparison,) = compared.ledger.comparisons()
+    run = read_back(compared.tracking, comparison.run_id)
+    assert run.tags["verdict"] == comparison.verdict
+    for row in comparison.rows:
+        axis, social = row.dimension.split(" x ")
+        assert run.tags[f"verdict/{segment(axis)}/{segment(social)}"] == row.verdict
+        for part in COMPARISON_PARTS:
+            name = named(PROTOCOL, axis, social, row.metric, part)
+            assert run.metrics.get(name) == getattr(row, part)
+
+
+def test_publishing_again_changes_nothing(compared, spiritlevel):
+    client = compared.tracking.client()
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    before = {run.info.run_id: run.data.metrics for run in client.search_runs(experiments)}
+    spiritlevel("compare", "models:/nova/1", "models:/nova/2", code=None)
+    assert {run.info.run_id: run.data.metrics for run in client.search_runs(experiments)} == before
+
+
+def test_the_card_is_attached_to_the_release_and_the_version(compared):
+    (comparison,) = compared.ledger.comparisons()
+    release = compared.releases.find("models:/nova/2")
+    client = compared.tracking.client()
+    assert {file.path for file in client.list_artifacts(release.run_id, "card")} == {
+        "card/card.md",
+        "card/card.html",
+        "card/card.json",
+    }
+    version = client.get_model_version("nova", "2")
+    assert comparison.verdict in version.description
