@@ -1,0 +1,49 @@
+"""The reference is complete: every command, protocol and channel has its heading."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+
+
+def headings():
+    return set(re.findall(r"^### (.+)$", REFERENCE, re.MULTILINE))
+
+
+def test_every_command_protocol_and_channel_has_its_heading():
+    import registry.audits.protocols.persona_brainstorm  # noqa: F401
+    from flows.alerts import CHANNELS
+    from flows.cli import app
+    from registry.audits.protocols import PROTOCOLS
+
+    commands = {f"spiritlevel {name}" for name in typer.main.get_command(app).commands}
+    assert headings() == commands | set(PROTOCOLS) | set(CHANNELS)
+
+
+def test_every_exit_code_is_explained():
+    from flows.commands.shared import Exit
+
+    rows = re.findall(r"^\| (\d+) \|", REFERENCE, re.MULTILINE)
+    assert {int(code) for code in rows} == {int(code) for code in Exit} | {130}
+
+
+def test_every_outcome_is_explained():
+    from registry.audits.plan import Outcome
+
+    rows = re.findall(r"^\| `([a-z ]+)` \|", REFERENCE, re.MULTILINE)
+    assert set(rows) == {str(outcome) for outcome in Outcome} | {"missing", "not asked"}
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_links_between_pages_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if not target.startswith("http")]
+    assert [target for target in targets if target and not ((ROOT / page).parent / target).exists()] == []
