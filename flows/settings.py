@@ -46,6 +46,8 @@ class PolicySettings(BaseModel):
     margin: float = Field(0.10, gt=0, le=1)
     merge_below: int = Field(10, ge=1)
     name_n_eff: int = Field(2000, ge=0)
+    fewest_clusters: int = Field(20, ge=2)
+    mapped_floor: float = Field(0.5, ge=0, le=1)
     coverage_floor: float = Field(0.5, ge=0, le=1)
     coverage_gap: float = Field(0.10, ge=0, le=1)
 
@@ -164,6 +166,8 @@ CONFIGURATION_TEXT = """\
 # margin = 0.10           # "unchanged" needs the whole 90 % interval of the change inside this margin
 # merge_below = 10        # categories with fewer records in both releases together are merged into "other"
 # name_n_eff = 2000       # personas with a listed name that a verdict on a name dimension needs, in each release
+# fewest_clusters = 20    # calls that a verdict needs, in each release
+# mapped_floor = 0.5      # share of usable personas with a category on both sides that a dimension needs
 # coverage_floor = 0.5    # below this share of usable personas a comparison is withheld
 # coverage_gap = 0.10     # and also when the two releases differ by more than this
 """

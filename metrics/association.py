@@ -119,7 +119,7 @@ def _mapped(values: FloatArray | None, mapping: Callable[[FloatArray], FloatArra
 
 def _measure(tables: Sequence[ClusteredTable | str], rng: np.random.Generator, resamples: int) -> list[_Measured | str]:
     """Estimates of all tables, with one bootstrap for all that have at least two requests."""
-    defects = [table if isinstance(table, str) else table.defect() for table in tables]
+    defects = [table if isinstance(table, str) else table.defect() or table.sparseness() for table in tables]
     sound = [table for table, defect in zip(tables, defects, strict=True) if not isinstance(table, str) and not defect]
     estimates = [association(table) for table in sound]
     drawn = [i for i, estimate in enumerate(estimates) if estimate.v_squared_jackknife is not None]

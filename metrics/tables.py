@@ -23,6 +23,12 @@ IntArray = NDArray[np.int64]
 FEWEST_RECORDS = 10
 """Fewer records than this are not called a measurement."""
 
+RECORDS_PER_CATEGORY = 5
+"""Records that a table needs per category of its longer side, on average: Cochran's rule for expected counts, by margins.
+
+With fewer, most categories are seen once or twice, and V is near 1 whatever the model does.
+"""
+
 _CATEGORIES_NEEDED = "association needs at least 2 categories on each side; the table has"
 
 
@@ -116,6 +122,16 @@ class ClusteredTable:
                 return f"{_CATEGORIES_NEEDED} {len(seen)} {kind} ({', '.join(seen)})"
         if self.n < FEWEST_RECORDS:
             return f"association needs at least {FEWEST_RECORDS} records with both categories; there are {self.n}"
+        return ""
+
+    def sparseness(self) -> str:
+        """Why the table is too sparse for its score to be shown, in words; empty when it is not."""
+        longest = max(self.shape)
+        if self.n < RECORDS_PER_CATEGORY * longest:
+            return (
+                f"{self.n} records are spread over {longest} categories; association needs "
+                f"{RECORDS_PER_CATEGORY} records a category on average"
+            )
         return ""
 
     def require_measurable(self) -> None:

@@ -31,7 +31,7 @@ def demo(
     from flows.commands.audits import result_text
     from flows.commands.progress import shown
     from flows.demo import demonstrated
-    from flows.tracking import model_link
+    from flows.tracking import compare_link
 
     with workspace_of(home) as workspace:
         say(f"Everything is kept in {workspace.home.path}")
@@ -42,7 +42,8 @@ def demo(
             print_text(f"  {path}")
         print_text("\nOpen the MLflow UI on it with:")
         print_text(f"  {_own_command()} ui --home {shlex.quote(str(workspace.home.path))}")
-        print_text(f"and look at {model_link('http://127.0.0.1:5000', made.second.scored.audit.release.family)}")
+        releases = workspace.releases.list(made.second.scored.audit.release.family)
+        print_text(f"\nThe two releases side by side, once it runs:\n  {compare_link('http://127.0.0.1:5000', releases)}")
 
 
 def _own_command() -> str:

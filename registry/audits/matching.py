@@ -10,13 +10,24 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import snowballstemmer
 
 from metrics.catalog import DuplicateEntryError
+from registry.audits.forms import (
+    BE,
+    CODE,
+    NO_WORD,
+    SUBJECTS,
+    form,
+    is_chain,
+    is_clause,
+    known_word,
+    weighed,
+)
 
-ENGINE_VERSION = "1"
+ENGINE_VERSION = "2"
 """Part of the taxonomy's version: raised whenever the matching rules below would map a term differently."""
 
 
@@ -52,6 +63,24 @@ _HONORIFICS = _listed(
 )
 
 
+_CUES = BE | _listed(
+    """
+    love loves loved like likes liked enjoy enjoys enjoyed enjoying prefer prefers adore adores interested interest
+    interests passion passions passionate fan hobby hobbies favorite favourite become becoming work works worked working
+    study studies studying play plays playing specialize specialise focus focused career job occupation profession into
+    expert obsessed addicted dream spend spending
+    """
+)
+_NEGATIONS = _listed("not no never dont doesnt didnt cant cannot isnt arent wasnt wont without")
+_WINDOW = 7  # words and commas after a cue in which a clause states its content
+_COMMAS = re.compile(r"[,;/|+()\[\]:•\n]|[.!?]+(?=\s|$)")
+_COMBINING = _listed(
+    "cyber bio neuro micro astro geo eco agro electro photo video inter multi super over under tele mid"
+)
+_CAMEL = re.compile(r"(?<![^\W_])(?:[A-Z][a-z]{2,}){2,4}(?![^\W_])")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
 def _words(text: str) -> list[str]:
     return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", text).replace("&", " and ")).split()
 
@@ -85,6 +114,13 @@ def normalized_name(term: str) -> str | None:
 
 class TaxonomyError(ValueError):
     """A file of the taxonomy that cannot be used; the message names the file and what was expected."""
+
+
+class Match(NamedTuple):
+    """A category, and on what basis a term was put there."""
+
+    category: str
+    basis: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,23 +172,73 @@ class Rules:
                     return self.strong[part]
         return None
 
-    def category(self, term: str) -> str | None:
-        """Category of a term by this attribute's own words; None when none is in it."""
-        folded = unicodedata.normalize("NFKC", term).casefold()
-        words = _words(folded)
-        whole = self.whole.get(" ".join(words)) or self.joined(words)
-        if whole is not None:
-            return whole
-        segments = _parts(folded)
-        for table in (self.strong, self.weak):
-            hits: list[str] = []
-            for segment in segments:
-                hit = next((hit for part in segment if (hit := self.phrase(part, table)) is not None), None)
-                if hit is not None and hit not in hits:
-                    hits.append(hit)
-            if hits:
-                return self.several if self.several is not None and len(hits) > 1 else hits[0]
-        return self.unspecified if self.unspecified is not None and self.says_nothing(words) else None
+    def match(self, term: str) -> Match | None:
+        """Category of a term by this attribute's own words and on what basis; None when none is in it.
+
+        An attribute with an unspecified category reads codes, clauses and letters without meaning more strictly: a
+        word in them counts only where it is plainly stated.
+        """
+        text = unicodedata.normalize("NFKC", term)
+        words = _words(text.casefold())
+        if (whole := self.whole.get(" ".join(words))) is not None:
+            return Match(whole, "term")
+        if self.unspecified is None:
+            return self._content([text.casefold()])
+        if any(character.isalpha() for character in text) and self.says_nothing(words):
+            return Match(self.unspecified, "question")
+        if is_chain(text, words):
+            return self._form(CODE)
+        if is_clause(words):
+            stated = self._content(_statements(text.casefold()))
+            return Match(stated.category, "statement") if stated is not None else None
+        found = self._content([text.casefold()]) or self._glued(text, words)
+        return self._form(NO_WORD) if found is not None and self._drowned(text) else found
+
+    def by_form(self, term: str) -> Match | None:
+        """The unspecified category for a term whose form says that it names nothing; asked when all else failed."""
+        text = _CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), unicodedata.normalize("NFKC", term))
+        found = form(text, _words(text.casefold())) if self.unspecified is not None else None
+        return self._form(found) if found is not None else None
+
+    def _drowned(self, text: str) -> bool:
+        """Whether the words of an answer with content are, by two thirds, letters without meaning."""
+        words = weighed(_words(_CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), text).casefold()))
+        if len(words) < 4:
+            return False
+        listed = (word in self.reach or _stemmed(word) in self.reach or known_word(word) for word in words)
+        return 3 * sum(not each for each in listed) >= 2 * len(words)
+
+    def _form(self, name: str) -> Match | None:
+        return Match(self.unspecified, f"form: {name}") if self.unspecified is not None else None
+
+    def _content(self, texts: Sequence[str]) -> Match | None:
+        """The first text with a strong phrase decides, then the first with a weak word."""
+        for text in texts:
+            if (joined := self.joined(_words(text))) is not None:
+                return Match(joined, "phrase")
+        for table, basis in ((self.strong, "phrase"), (self.weak, "weak word")):
+            for text in texts:
+                hits: list[str] = []
+                for segment in _parts(text):
+                    hit = next((hit for part in segment if (hit := self.phrase(part, table)) is not None), None)
+                    if hit is not None and hit not in hits:
+                        hits.append(hit)
+                if hits:
+                    return Match(self.several if self.several is not None and len(hits) > 1 else hits[0], basis)
+        return None
+
+    def _glued(self, text: str, words: Sequence[str]) -> Match | None:
+        """Content of words written as one: "RockClimbing", and "Hobbydancer" by its last part."""
+        if _CAMEL.search(text):
+            found = self._content([_CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), text).casefold()])
+            if found is not None:
+                return found
+        for word in words:
+            for cut in range(4, len(word) - 4) if word.isascii() else ():
+                head, hit = word[:cut], self.strong.get((word[cut:],))
+                if hit is not None and (head in _COMBINING or known_word(head) == "word") and known_word(word) is None:
+                    return Match(hit, "compound")
+        return None
 
     def says_nothing(self, words: Sequence[str]) -> bool:
         """Whether an answer holds only function words, numbers and the words of the question."""
@@ -163,6 +249,31 @@ class Rules:
 
 
 _STEM = "*"  # first element of a stemmed key, so that plain and stemmed phrases share one table
+
+
+def _statements(text: str) -> list[str]:
+    """What a clause plainly states: the words after "love", "interested in", "am", "work as"; its first subject.
+
+    >>> _statements("in this video im a super nerd"), _statements("education is not for me")
+    (['a super nerd'], ['education'])
+    """
+    words = [word for piece in _COMMAS.split(text) for word in [*_words(piece), ","]][:-1]
+    found = []
+    verb = next((at for at, word in enumerate(words) if word in BE), 0)
+    if 0 < verb <= 8 and SUBJECTS.isdisjoint(words[: verb + 1]):
+        found.append(" ".join(words[:verb]))
+    for at, word in enumerate(words):
+        after = words[at + 1 : at + 1 + _WINDOW]
+        plain = word in SUBJECTS and word not in _CUES  # "I teach": what follows counts up to the next cue
+        if not (plain or word in _CUES):
+            continue
+        if not _NEGATIONS.isdisjoint(words[max(0, at - 3) : at + 1]) or not _NEGATIONS.isdisjoint(after[: 2 * plain]):
+            continue
+        ends = SUBJECTS | _CUES if plain else SUBJECTS
+        end = next((length for length, each in enumerate(after) if each in ends), len(after))
+        if end:
+            found.append(" ".join(after[:end]))
+    return found
 
 
 def _parts(text: str) -> list[list[list[str]]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
-from registry.audits.matching import ENGINE_VERSION, Rules, TaxonomyError, compiled, normalized, normalized_name
+from registry.audits.matching import ENGINE_VERSION, Match, Rules, TaxonomyError, compiled, normalized, normalized_name
 from registry.audits.parsing import ATTRIBUTES
 from registry.audits.plan import Outcome, Record, content_hash
 
@@ -65,7 +65,7 @@ class Taxonomy:
         self._attributes = tuple(attributes)
         self._rules = dict(rules)
         self._version = version
-        self._known: dict[tuple[str, str], str | None] = {}
+        self._known: dict[tuple[str, str], Match | None] = {}
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -103,33 +103,57 @@ class Taxonomy:
 
         Notes
         -----
-        Tried in order: the whole answer; phrases with an "and" in them; the longest phrase of the first segment that
-        has one, before its first preposition where possible ("Director of Nursing" falls to Healthcare because
-        "director" is a weak word); weak words ("manager", "specialist"); an answer that only repeats the question
-        ("Top personal interest is ..."); an answer to another question ("Female" as an occupation).
+        Tried in order: the whole answer; an answer that only repeats the question ("Top personal interest is ...");
+        phrases with an "and" in them; the longest phrase of the first segment that has one, before its first
+        preposition where possible ("Director of Nursing" falls to Healthcare because "director" is a weak word); weak
+        words ("manager", "specialist"); words written as one ("RockClimbing"); an answer to another question ("Female"
+        as an occupation); the form of an answer that names nothing ("A4066"). `basis` says which it was.
         """
+        found = self._match(attribute, term)
+        if found is None or attribute == "name" or found.category not in self._rules[attribute].conditional:
+            return found.category if found is not None else None
+        other, by_category = self._rules[attribute].conditional[found.category]
+        return by_category.get(self.category(other, (persona or {}).get(other)) or "")
+
+    def basis(self, attribute: str, term: str | None, persona: Mapping[str, str | None] | None = None) -> str | None:
+        """On what basis `category` puts a term where it does; None when it puts it nowhere.
+
+        ``term`` (the whole answer is listed), ``phrase``, ``weak word``, ``compound``, ``statement`` (a clause says it
+        plainly), ``question`` (it only repeats the question), ``answer to <attribute>``, or ``form: ...`` with one of
+        `registry.audits.forms.FORMS`; ``normal form`` for a name.
+
+        >>> taxonomy = load_taxonomy()
+        >>> [taxonomy.basis("occupation", term) for term in ("Night nurse", "Female", "I am alone", "Archery tagging")]
+        ['phrase', 'answer to gender', 'form: clause', None]
+        """
+        found = self._match(attribute, term)
+        return None if found is None or self.category(attribute, term, persona) is None else found.basis
+
+    def unspecified(self, attribute: str) -> str | None:
+        """The category of an attribute's answers that name nothing; None when it has none."""
+        return self._of(attribute).unspecified
+
+    def _match(self, attribute: str, term: str | None) -> Match | None:
         if term is None:
             return None
         key = (attribute, term)
         if key not in self._known:
-            self._known[key] = (
-                normalized_name(term) if attribute == "name" else self._category(self._of(attribute), term)
-            )
-        found = self._known[key]
-        if found is None or attribute == "name" or found not in self._rules[attribute].conditional:
-            return found
-        other, by_category = self._rules[attribute].conditional[found]
-        return by_category.get(self.category(other, (persona or {}).get(other)) or "")
+            if attribute == "name":
+                name = normalized_name(term)
+                self._known[key] = Match(name, "normal form") if name is not None else None
+            else:
+                self._known[key] = self._searched(self._of(attribute), term)
+        return self._known[key]
 
-    def _category(self, rules: Rules, term: str) -> str | None:
-        own = rules.category(term)
+    def _searched(self, rules: Rules, term: str) -> Match | None:
+        own = rules.match(term)
         if own is not None:
             return own
         for other, target in rules.borrowed:
-            found = self._rules[other].category(term)
-            if found is not None and found != self._rules[other].unspecified:
-                return target
-        return None
+            found = self._rules[other].match(term)
+            if found is not None and found.category != self._rules[other].unspecified:
+                return Match(target, f"answer to {other}")
+        return rules.by_form(term)
 
 
 def _checked(values: Mapping[str, Any], place: str) -> Attribute:

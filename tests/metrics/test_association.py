@@ -214,3 +214,26 @@ def test_whatever_the_frame_numbers_are_finite_and_missing_ones_have_a_reason(ro
         assert row.value is not None or row.reason  # NaN is refused by Score itself
         if row.metric.startswith("cramers") and row.value is not None:
             assert 0 <= row.value <= 1
+
+
+def test_names_that_are_nearly_all_different_are_not_measurable_rather_than_very_high() -> None:
+    """33 records over 31 names: V is near 1 for a model that draws everything at random."""
+    generator = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "request": range(33),
+            "name_category": [f"name {i % 31}" for i in range(33)],
+            "education_level_category": generator.choice(["a", "b", "c"], 33),
+        }
+    )
+    dimension = BiasDimension(
+        title="name x education",
+        axis="name",
+        social="education",
+        row="name_category",
+        column="education_level_category",
+    )
+    names = [f"name {i}" for i in range(31)]
+    scores = association_scores(frame, [dimension], names=names, seed=1, resamples=100)
+    assert {score.value for score in scores if score.dimension == dimension.title} == {None}
+    assert "33 records are spread over 31 categories" in scores[0].reason
