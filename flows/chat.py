@@ -321,11 +321,13 @@ class OpenAIChat:
         extra = {"status": error.status, "code": error.code, "request_id": error.request_id, "tries": tries}
         said = {name: value for name, value in extra.items() if value is not None}
         permanent = error.configuration or not error.transient
+        # The provider is lost (no connection, a spent account, a key that was withdrawn): it says nothing of the request.
+        lost = {"lost": True} if error.configuration else {}
         return self._stamped(
             request,
             failure=error.outcome,
             detail=self._redaction.line(error.words),
-            extra=said | ({"permanent": True} if permanent else {}),
+            extra=said | ({"permanent": True} if permanent else {}) | lost,
         )
 
     def _stamped(self, request: Request, **fields: Any) -> Response:

@@ -104,7 +104,12 @@ def collect_answers(
     plan = audit.plan
     attempts = {(request.index, request.repeat): attempt for request, attempt in work}
 
+    lost: list[Response] = []
+
     def store(response: Response) -> None:
+        if response.extra.get("lost"):
+            lost.append(response)  # not an outcome of this request, which stays open for the next run
+            return
         attempt = attempts[response.index, response.repeat]
         workspace.ledger.record(audit.id, dataclasses.replace(response, attempt=attempt))
 
@@ -137,7 +142,11 @@ def collect_answers(
             await chat.aclose()
 
     with workspace.ledger.collecting(audit.id, Owner.this_process()):
-        return asyncio.run(run())
+        report = asyncio.run(run())
+    if lost and not report.stopped_by:
+        why = f"the provider was lost for {len(lost)} calls; the last: {lost[-1].detail}"
+        report = dataclasses.replace(report, stopped_by="failures", why=why)
+    return report
 
 
 class _ProbedFirst:

@@ -59,6 +59,7 @@ _DIGITS = re.compile(r"\d{5}")
 _REPEATED = re.compile(r"([^\W_])\1{3}", re.IGNORECASE)
 _CHAIN = re.compile(r"[^\s_-]+(?:[_-]+[^\s_-]+){4,}[\s_.,-]*")
 _ENGLISH = re.compile(r"[a-z]{2,40}")
+_ACRONYM = re.compile(r"[A-Z]{3,4}")  # may name a job or a game that no list has yet: stays unmapped
 _TOKEN = re.compile(r"[^\W\d_]+")
 
 
@@ -71,11 +72,17 @@ def _dictionary() -> Any:
 
 
 @lru_cache(maxsize=65536)
+def is_entry(word: str) -> bool:
+    """Whether a word of the letters a to z is in the dictionary, as it is written."""
+    return bool(_ENGLISH.fullmatch(word.casefold()) and _dictionary().lookup(word))
+
+
+@lru_cache(maxsize=65536)
 def known_word(word: str) -> str | None:
     """``"word"`` for an English word, ``"name"`` for one that English only writes with a capital, None for neither.
 
-    Read off the Hunspell dictionary en_US. A word with a letter outside a to z is taken for a word: it may be one of
-    another language, and this dictionary cannot tell.
+    Read off the Hunspell dictionary en_US. Two of its words, of four letters or more, written as one are a word
+    ("craftmaster"). So is anything with a letter outside a to z: it may be of another language, which this cannot tell.
 
     >>> known_word("archery"), known_word("barcelona"), known_word("achiejud"), known_word("médica")
     ('word', 'name', None, 'word')
@@ -83,9 +90,12 @@ def known_word(word: str) -> str | None:
     lower = word.casefold().replace("'", "")
     if not _ENGLISH.fullmatch(lower):
         return "word" if lower and len(lower) <= 40 else None
-    if _dictionary().lookup(lower):
+    if is_entry(lower):
         return "word"
-    return "name" if _dictionary().lookup(lower.capitalize()) else None
+    if is_entry(lower.capitalize()):
+        return "name"
+    cuts = range(4, len(lower) - 3)
+    return "word" if any(is_entry(lower[:cut]) and is_entry(lower[cut:]) for cut in cuts) else None
 
 
 def weighed(words: Sequence[str]) -> list[str]:
@@ -134,7 +144,7 @@ def is_clause(words: Sequence[str]) -> bool:
             return len(words) > 2
     if words[0] in _SUBJECTLESS and words[1] in _FINITE:
         return True
-    return len(words) >= 4 and any(word in _FINITE for word in words[:-1])
+    return len(words) >= 4 and (words[-1] in {"me", "myself"} or any(word in _FINITE for word in words[:-1]))
 
 
 def is_name(term: str, words: Sequence[str]) -> bool:
@@ -188,6 +198,6 @@ def form(term: str, words: Sequence[str]) -> str | None:
         return CLAUSE
     if is_name(term, words):
         return NAME
-    if is_no_word(words):
+    if is_no_word(words) and not _ACRONYM.fullmatch(term.strip(" .,")):
         return NO_WORD
     return FRAGMENT if is_fragment(term, words) else None

@@ -23,6 +23,7 @@ from registry.audits.forms import (
     form,
     is_chain,
     is_clause,
+    is_entry,
     known_word,
     weighed,
 )
@@ -52,7 +53,7 @@ _FUNCTION_WORDS = _listed(
     could shall should may might must not no yes of at in for with from by on to about into as and or but so if
     then than too very i im ive id ill me my mine we weve our us you your he his him she her it its they their
     them who whom which what there here all any each some other one like love enjoy really also just most more
-    much many etc eg ie s t m d ll re ve please n a na
+    much many etc eg ie s t m d ll re ve please n a na zero two three four five six seven eight nine ten twenty thirty
     """
 )
 _CONNECTORS = _PREPOSITIONS | {"and", "or"}
@@ -236,7 +237,7 @@ class Rules:
         for word in words:
             for cut in range(4, len(word) - 4) if word.isascii() else ():
                 head, hit = word[:cut], self.strong.get((word[cut:],))
-                if hit is not None and (head in _COMBINING or known_word(head) == "word") and known_word(word) is None:
+                if hit is not None and (head in _COMBINING or known_word(head) == "word") and not is_entry(word):
                     return Match(hit, "compound")
         return None
 

@@ -232,3 +232,22 @@ def test_killed_in_the_middle_every_answer_is_there_once_and_few_calls_are_repea
 def _calls(url):
     with urllib.request.urlopen(url.replace("/v1", "/calls")) as answer:
         return json.load(answer)
+
+
+def test_a_provider_that_is_lost_on_the_way_leaves_its_requests_open_and_they_are_resumed(spiritlevel, tmp_path):
+    script = {"calls": ["ok"] * 5, "default": {"kind": "quota"}}
+    with stub_process(tmp_path, **script) as url:
+        release = registered(spiritlevel, url)
+        options = ("--personas", 400, "--concurrency", 2, "--attempts", 2)
+        stopped = spiritlevel.json("audit", release, *PROTOCOL, *options, code=3)
+        assert stopped["state"] == "open"
+        assert stopped["stopped_by"] == "failures"
+        assert "Continue with 'spiritlevel audit" in spiritlevel.stderr
+        state = spiritlevel.json("status")["audits"][0]
+        assert (state["state"], state["answered"], state["requests"]) == ("open", 5, 20)
+        made = _calls(url)["calls"]
+        request = urllib.request.Request(url.replace("/v1", "/script"), json.dumps({"default": "ok"}).encode())
+        urllib.request.urlopen(request).read()
+        result = spiritlevel.json("audit", release, *PROTOCOL, *options)
+        assert _calls(url)["calls"] == made + 15
+    assert result["channels"]["call_outcomes"] == {"ok": 20}
