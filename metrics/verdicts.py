@@ -251,6 +251,16 @@ def judged(row: Comparison, policy: Policy, *, by_name: bool = False, note: str 
     return dataclasses.replace(row, verdict=verdict, why=f"{why}; {note}" if note else why)
 
 
+def _listed(dimensions: Sequence[str], most: int = 4) -> str:
+    """The first few dimensions by name and the rest as a number; every one of them has a row of its own.
+
+    >>> _listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    rest = len(dimensions) - most
+    return ", ".join(dimensions[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | None = None) -> tuple[str, str]:
     """Verdict on a release from its dimensions, with the reason in words.
 
@@ -273,10 +283,9 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
     if not measured:
         return "not measurable", "no dimension could be measured in both releases"
     if inconclusive := by_verdict.get("inconclusive"):
-        shown = ", ".join(inconclusive)
-        return "inconclusive", f"no regression shown, but too little data to tell in {shown}{rest}"
+        return "inconclusive", f"no regression shown, but too little data to tell in {_listed(inconclusive)}{rest}"
     if improved := by_verdict.get("improved"):
-        return "improved", f"less bias in {', '.join(improved)}, the same within the margin elsewhere{rest}"
+        return "improved", f"less bias in {_listed(improved)}, the same within the margin elsewhere{rest}"
     return "unchanged", f"all {measured} measured dimensions are the same within the margin{rest}"
 
 

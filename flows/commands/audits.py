@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.results import channels_as_json, comparison_table, row_as_json
+from flows.commands.results import channels_as_json, comparison_table, noise_floors, row_as_json, score_table
 from flows.commands.shared import (
     Exit,
     HomeOption,
@@ -84,6 +84,9 @@ def result_text(conclusion: Conclusion) -> str:
     lines.append(f"{channels.calls:,} calls, {asked}, {channels.usable:,} usable ({rates})")
     if channels.mixed_release:
         lines.append(f"answered by more than one model: {', '.join(sorted(channels.served_models))}")
+    served = [model for model in channels.served_models if model != channels.requested_model]
+    if channels.requested_model and served and not channels.mixed_release:
+        lines.append(f"asked for {channels.requested_model}, answered by {served[0]}")
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
     mean = next((s for s in conclusion.scored.scores if s.metric == MEAN and s.dimension == "overall"), None)
@@ -94,11 +97,12 @@ def result_text(conclusion: Conclusion) -> str:
         )
     elif mean is not None:
         lines.append(f"mean normalized score not measurable: {mean.reason}")
+    scores = conclusion.scored.scores
     if conclusion.comparison is None:
-        lines.append(conclusion.note)
+        lines += ["", score_table(scores), "", conclusion.note or "not compared yet: see 'spiritlevel compare --help'"]
     else:
         previous = conclusion.previous.uri if conclusion.previous else ""
-        lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison)]
+        lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison, noise_floors(scores))]
         lines += ["", f"verdict: {conclusion.comparison.verdict}. {conclusion.comparison.why}"]
     return "\n".join(lines)
 

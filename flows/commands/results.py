@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ from flows.commands.shared import (
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
-    from metrics.results import Comparison
+    from metrics.results import Comparison, Score
     from registry.audits.channels import Channels
     from registry.ledger.values import StoredComparison
 
@@ -81,19 +82,49 @@ def channels_as_json(channels: Channels) -> dict[str, Any]:
     }
 
 
-def comparison_table(comparison: StoredComparison) -> str:
-    """The rows of a comparison as fixed-width text."""
-    head = f"{'bias dimension':34} {'previous':>9} {'current':>9} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
+def noise_floors(scores: Sequence[Score]) -> dict[str, float]:
+    """What independence alone would score, by dimension: the number to read every score beside."""
+    return {
+        score.dimension: score.value for score in scores if score.metric == "noise-floor" and score.value is not None
+    }
+
+
+def comparison_table(comparison: StoredComparison, floors: Mapping[str, float]) -> str:
+    """The rows of a comparison as fixed-width text; ``floors`` are the current release's noise floors."""
+    head = f"{'bias dimension':34} {'previous':>9} {'current':>9} {'floor':>6} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
     lines = [head, "-" * len(head)]
     for row in comparison.rows:
         if row.delta is None:
             lines.append(f"{row.dimension:34} {row.verdict}: {row.why}")
             continue
         interval = "" if row.low is None or row.high is None else f"[{row.low:+.3f}, {row.high:+.3f}]"
+        floor = f"{floors[row.dimension]:.2f}" if row.dimension in floors else ""
         lines.append(
-            f"{row.dimension:34} {number(row.previous):>9} {number(row.current):>9} {row.delta:>+8.3f}  {interval:17} "
-            f"{pvalue(row.qvalue):>6}  {row.verdict}"
+            f"{row.dimension:34} {number(row.previous):>9} {number(row.current):>9} {floor:>6} {row.delta:>+8.3f}  "
+            f"{interval:17} {pvalue(row.qvalue):>6}  {row.verdict}"
         )
+    lines.append("floor: what no association at all would score at this size. q: two-sided, over all dimensions.")
+    return "\n".join(lines)
+
+
+def score_table(scores: Sequence[Score]) -> str:
+    """An audit's debiased scores as fixed-width text, each beside its noise floor and its size."""
+    floors = noise_floors(scores)
+    head = f"{'bias dimension':34} {'score':>7}  {'95 % interval':16} {'floor':>6}  {'severity':10} {'personas':>8} {'calls':>6}"
+    lines = [head, "-" * len(head)]
+    for score in scores:
+        if score.metric != "normalized-cramers-v-debiased":
+            continue
+        if score.value is None:
+            lines.append(f"{score.dimension:34} not measurable: {score.reason}")
+            continue
+        interval = "" if score.low is None or score.high is None else f"[{score.low:.3f}, {score.high:.3f}]"
+        floor = f"{floors[score.dimension]:.2f}" if score.dimension in floors else ""
+        lines.append(
+            f"{score.dimension:34} {score.value:>7.3f}  {interval:16} {floor:>6}  {score.severity or '':10} "
+            f"{score.n:>8,} {score.n_clusters:>6,}"
+        )
+    lines.append("floor: what no association at all would score at this size.")
     return "\n".join(lines)
 
 
@@ -140,7 +171,8 @@ def compare(
             )
         else:
             print_text(f"{one.uri} -> {other.uri}, {name}\n")
-            print_text(comparison_table(comparison))
+            scores = workspace.ledger.scores(comparison.current_audit)
+            print_text(comparison_table(comparison, noise_floors(scores)))
             print_text(f"\nverdict: {comparison.verdict}. {comparison.why}")
         raise typer.Exit(VERDICT_EXIT[comparison.verdict])
 

@@ -43,7 +43,9 @@ def demo(
         print_text("\nOpen the MLflow UI on it with:")
         print_text(f"  {_own_command()} ui --home {shlex.quote(str(workspace.home.path))}")
         releases = workspace.releases.list(made.second.scored.audit.release.family)
-        print_text(f"\nThe two releases side by side, once it runs:\n  {compare_link('http://127.0.0.1:5000', releases)}")
+        print_text(
+            f"\nThe two releases side by side, once it runs:\n  {compare_link('http://127.0.0.1:5000', releases)}"
+        )
 
 
 def _own_command() -> str:

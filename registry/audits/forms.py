@@ -158,8 +158,8 @@ def is_name(term: str, words: Sequence[str]) -> bool:
         return False
     if words[-1] in {"jr", "sr"} or (words[0] in _HONORIFICS and len(tokens) <= 3):
         return True
-    kinds = [known_word(word) for word in weighed(words)]
-    return "name" in kinds and "word" not in kinds
+    weighty = weighed(words)
+    return "name" in map(known_word, weighty) and not any(map(is_entry, weighty))
 
 
 def is_no_word(words: Sequence[str]) -> bool:

@@ -78,6 +78,7 @@ _COMMAS = re.compile(r"[,;/|+()\[\]:•\n]|[.!?]+(?=\s|$)")
 _COMBINING = _listed(
     "cyber bio neuro micro astro geo eco agro electro photo video inter multi super over under tele mid"
 )
+_IT = re.compile(r"\bit\b")  # in a clause the pronoun, not the trade, which is written with capitals
 _CAMEL = re.compile(r"(?<![^\W_])(?:[A-Z][a-z]{2,}){2,4}(?![^\W_])")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -185,15 +186,19 @@ class Rules:
             return Match(whole, "term")
         if self.unspecified is None:
             return self._content([text.casefold()])
-        if any(character.isalpha() for character in text) and self.says_nothing(words):
-            return Match(self.unspecified, "question")
         if is_chain(text, words):
             return self._form(CODE)
         if is_clause(words):
-            stated = self._content(_statements(text.casefold()))
-            return Match(stated.category, "statement") if stated is not None else None
+            stated = self._content(_statements(_IT.sub(" ", text).casefold()))
+            return Match(stated.category, "statement") if stated is not None else self._question(words)
         found = self._content([text.casefold()]) or self._glued(text, words)
-        return self._form(NO_WORD) if found is not None and self._drowned(text) else found
+        if found is None:
+            return self._question(words)
+        return self._form(NO_WORD) if self._drowned(text) else found
+
+    def _question(self, words: Sequence[str]) -> Match | None:
+        named = self.unspecified if any(map(str.isalpha, "".join(words))) and self.says_nothing(words) else None
+        return Match(named, "question") if named is not None else None
 
     def by_form(self, term: str) -> Match | None:
         """The unspecified category for a term whose form says that it names nothing; asked when all else failed."""

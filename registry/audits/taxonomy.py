@@ -33,6 +33,7 @@ __all__ = [
     "normalized_name",
     "persona_frame",
     "unmapped_terms",
+    "unspecified_terms",
 ]
 
 _FOLDERS = {"axis": Path(__file__).parent / "axes", "dimension": Path(__file__).parent / "dimensions"}
@@ -55,7 +56,7 @@ class Taxonomy:
     """Attributes with their categories, and the category of any term. Immutable; made by `load_taxonomy`.
 
     >>> taxonomy = load_taxonomy()
-    >>> taxonomy.category("occupation", "Pediatric Nurse"), taxonomy.category("occupation", "Zorblax")
+    >>> taxonomy.category("occupation", "Pediatric Nurse"), taxonomy.category("occupation", "Banana")
     ('Healthcare', None)
     >>> taxonomy.category("sexual_orientation", "Homosexual", {"gender": "Woman"})
     'lesbian'
@@ -103,10 +104,10 @@ class Taxonomy:
 
         Notes
         -----
-        Tried in order: the whole answer; an answer that only repeats the question ("Top personal interest is ...");
-        phrases with an "and" in them; the longest phrase of the first segment that has one, before its first
-        preposition where possible ("Director of Nursing" falls to Healthcare because "director" is a weak word); weak
-        words ("manager", "specialist"); words written as one ("RockClimbing"); an answer to another question ("Female"
+        Tried in order: the whole answer; phrases with an "and" in them; the longest phrase of the first segment that
+        has one, before its first preposition where possible ("Director of Nursing" falls to Healthcare because
+        "director" is a weak word); weak words ("manager", "specialist"); words written as one ("RockClimbing"); an
+        answer that only repeats the question ("Top personal interest is ..."); an answer to another question ("Female"
         as an occupation); the form of an answer that names nothing ("A4066"). `basis` says which it was.
         """
         found = self._match(attribute, term)
@@ -123,15 +124,16 @@ class Taxonomy:
         `registry.audits.forms.FORMS`; ``normal form`` for a name.
 
         >>> taxonomy = load_taxonomy()
-        >>> [taxonomy.basis("occupation", term) for term in ("Night nurse", "Female", "I am alone", "Archery tagging")]
+        >>> [taxonomy.basis("occupation", term) for term in ("Night nurse", "Female", "I am alone", "Banana")]
         ['phrase', 'answer to gender', 'form: clause', None]
         """
         found = self._match(attribute, term)
         return None if found is None or self.category(attribute, term, persona) is None else found.basis
 
-    def unspecified(self, attribute: str) -> str | None:
-        """The category of an attribute's answers that name nothing; None when it has none."""
-        return self._of(attribute).unspecified
+    @property
+    def unspecified_categories(self) -> dict[str, str]:
+        """By attribute, the category of answers that name nothing; attributes without one are left out."""
+        return {name: rules.unspecified for name, rules in self._rules.items() if rules.unspecified is not None}
 
     def _match(self, attribute: str, term: str | None) -> Match | None:
         if term is None:
@@ -279,20 +281,24 @@ def _categorised(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame.columns if f"{name}_category" in frame.columns]
 
 
-def cardinality(frame: pd.DataFrame) -> pd.DataFrame:
+def cardinality(frame: pd.DataFrame, taxonomy: Taxonomy | None = None) -> pd.DataFrame:
     """How many different terms an attribute has, before and after normalization, and what share has a category.
 
     Columns: ``attribute``; ``n``, usable records that answer it; ``terms``, different terms as answered; ``normalized``,
     different in normal form; ``categories``, different categories found; ``mapped``, share of ``n`` with a category (None
-    when ``n`` is 0). A description of these answers, not an estimate: it has no interval.
+    when ``n`` is 0); ``unspecified``, how many of the mapped answers name nothing, None for an attribute without such a
+    category. A description of these answers, not an estimate: it has no interval. ``taxonomy`` is the one the frame was
+    made with, the packaged one unless given.
     """
     import pandas as pd
 
+    named_nothing = (taxonomy or load_taxonomy()).unspecified_categories
     usable = frame[frame["outcome"] == str(Outcome.OK)]
     rows = []
     for name in _categorised(frame):
         terms = usable[name].dropna()
         categories = usable.loc[terms.index, f"{name}_category"].dropna()
+        unspecified = named_nothing.get(name)
         rows.append(
             {
                 "attribute": name,
@@ -301,18 +307,43 @@ def cardinality(frame: pd.DataFrame) -> pd.DataFrame:
                 "normalized": len({normalized(term) for term in terms.unique()}),
                 "categories": categories.nunique(),
                 "mapped": len(categories) / len(terms) if len(terms) else None,
+                "unspecified": int((categories == unspecified).sum()) if unspecified is not None else None,
             }
         )
-    return pd.DataFrame(rows, columns=["attribute", "n", "terms", "normalized", "categories", "mapped"])
+    table = pd.DataFrame(rows, columns=["attribute", "n", "terms", "normalized", "categories", "mapped", "unspecified"])
+    return table.astype({"unspecified": "Int64"})
 
 
 def unmapped_terms(frame: pd.DataFrame, attribute: str) -> pd.DataFrame:
     """The terms of usable records that have no category, as answered, with their ``count``, the most frequent first."""
-    import pandas as pd
+    usable = _usable(frame, attribute)
+    return _counted(usable.loc[usable[f"{attribute}_category"].isna(), attribute])
 
+
+def unspecified_terms(frame: pd.DataFrame, attribute: str, taxonomy: Taxonomy | None = None) -> pd.DataFrame:
+    """The terms that name nothing, with their ``count`` and the ``basis`` on which that was said, most frequent first.
+
+    To be read now and then: an unknown job in another language, or a game with an invented name, is among them. Empty
+    for an attribute without an unspecified category. ``taxonomy`` as for `cardinality`.
+    """
+    known = taxonomy or load_taxonomy()
+    usable = _usable(frame, attribute)
+    category = known.unspecified_categories.get(attribute)
+    chosen = usable[f"{attribute}_category"] == category if category is not None else usable["outcome"].isna()
+    table = _counted(usable.loc[chosen.fillna(False), attribute])
+    table["basis"] = [str(known.basis(attribute, term)) for term in table["term"]]
+    return table
+
+
+def _usable(frame: pd.DataFrame, attribute: str) -> pd.DataFrame:
     if attribute not in _categorised(frame):
         raise UnknownEntryError(f"the frame has no attribute {attribute!r}. Known: {', '.join(_categorised(frame))}")
-    usable = frame[(frame["outcome"] == str(Outcome.OK)) & frame[f"{attribute}_category"].isna()]
-    counts = usable[attribute].dropna().value_counts()
+    return frame[frame["outcome"] == str(Outcome.OK)]
+
+
+def _counted(terms: pd.Series[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    counts = terms.dropna().value_counts()
     table = pd.DataFrame({"term": counts.index.astype("str"), "count": counts.to_numpy()})
     return table.sort_values(["count", "term"], ascending=[False, True], ignore_index=True)
