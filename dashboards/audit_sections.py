@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dashboards.blocks import Block, Bullets, Cell, Code, Paragraph, Section, Table
-from dashboards.card import ModelCard
+from dashboards.card import Cardinality, ModelCard
 from dashboards.phrases import (
     count_text,
     dollars_text,
@@ -161,7 +161,7 @@ def categories_section(card: ModelCard) -> Section:
 def _cardinality_table(card: ModelCard) -> Table:
     compared = card.previous is not None
     before = ("Terms before", "Categories before") if compared else ()
-    columns = ("Attribute", *before, "Distinct terms", "Categories", "Without category", "n")
+    columns = ("Attribute", *before, "Distinct terms", "Categories", "Without category", "Names nothing", "n")
     rows = []
     for row in card.cardinality:
         earlier = (_count(row.previous_terms), _count(row.previous_categories)) if compared else ()
@@ -174,12 +174,21 @@ def _cardinality_table(card: ModelCard) -> Table:
                 _count(row.terms),
                 _count(row.categories),
                 unmapped,
+                _unspecified_cell(row),
                 _count(row.n),
             )
         )
     notes = (f"Before: {card.previous_title}.",) if compared else ()
+    notes += ("Names nothing: answers read as a placeholder, a sentence or no word at all; a category of their own.",)
     caption = "Distinct terms as answered, and the categories they were read into"
     return Table("cardinality-table", caption, columns, tuple(rows), notes)
+
+
+def _unspecified_cell(row: Cardinality) -> Cell:
+    if row.unspecified is None:
+        return Cell("no such category")
+    share = f" ({percent_text(row.unspecified / row.n)})" if row.n else ""
+    return Cell(f"{count_text(row.unspecified)}{share}", numeric=True)
 
 
 def _names_sentence(card: ModelCard) -> str:
@@ -205,7 +214,9 @@ def asked_section(card: ModelCard) -> Section:
         for name, text in plan.prompts.items()
     ]
     if not texts:
-        texts.append(Paragraph("The answers were imported: what they were asked with is known to whoever collected them."))
+        texts.append(
+            Paragraph("The answers were imported: what they were asked with is known to whoever collected them.")
+        )
     if plan.decoding_spec:
         spec = visible(plan.decoding_spec, limit=None, lines=True)
         texts.append(Code("Schema or grammar that holds the answer", spec))

@@ -72,7 +72,8 @@ class HistoryPoint:
 class Cardinality:
     """How many distinct terms of an attribute were answered, and how many categories they were read into.
 
-    ``unmapped`` counts the records whose term fits no category, of ``n`` that answered the attribute.
+    ``unmapped`` counts the records whose term fits no category, of ``n`` that answered the attribute; ``unspecified``
+    those in the category of answers that name nothing, None where the attribute has no such category.
     """
 
     attribute: str
@@ -82,6 +83,7 @@ class Cardinality:
     n: int
     previous_terms: int | None = None
     previous_categories: int | None = None
+    unspecified: int | None = None
 
     @property
     def unmapped_share(self) -> float | None:

@@ -88,6 +88,8 @@ def _is_headline(score: Score, titles: Sequence[str]) -> bool:
 
 
 def _cardinality(current: Scored, other: Scored | None) -> tuple[Cardinality, ...]:
+    import pandas as pd
+
     from registry.audits.taxonomy import cardinality
 
     before = {row["attribute"]: row for row in cardinality(other.reading.frame).to_dict("records")} if other else {}
@@ -101,6 +103,7 @@ def _cardinality(current: Scored, other: Scored | None) -> tuple[Cardinality, ..
                 categories=int(row["categories"]),
                 unmapped=int(row["n"]) - round((row["mapped"] or 0.0) * row["n"]),
                 n=int(row["n"]),
+                unspecified=None if pd.isna(row["unspecified"]) else int(row["unspecified"]),
                 previous_terms=int(earlier["terms"]) if earlier else None,
                 previous_categories=int(earlier["categories"]) if earlier else None,
             )

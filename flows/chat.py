@@ -130,7 +130,9 @@ class OpenAIChat:
         self._jitter = random.Random()  # noqa: S311 - spreads calls in time, guards nothing
         timeout = openai.Timeout(timeout_s, connect=min(10.0, 0.9 * timeout_s))
         # A proxy from the environment cannot reach what listens on this machine only.
-        direct = openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if _on_loopback(self.base_url) else None
+        direct = (
+            openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if _on_loopback(self.base_url) else None
+        )
         self._client = openai.AsyncOpenAI(
             api_key=key or "none", base_url=self.base_url, max_retries=0, timeout=timeout, http_client=direct
         )

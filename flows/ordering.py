@@ -102,9 +102,7 @@ def embedded_choices() -> dict[str, Any]:
         "size": 240,
         "decoding": Decoding.GRAMMAR,
         "spec": (PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8"),
-        "sampling": Sampling(
-            temperature=1.0, top_p=1.0, max_tokens=160, extra=(("min_p", 0.0), ("top_k", 0))
-        ),
+        "sampling": Sampling(temperature=1.0, top_p=1.0, max_tokens=160, extra=(("min_p", 0.0), ("top_k", 0))),
     }
 
 

@@ -121,7 +121,9 @@ def _answers_in(path: pathlib.Path) -> dict[tuple[int, int], Answer]:
             raise BadInputError(f"{path.name}: answer {number + 1} is not JSON: {error}") from None
         if not isinstance(fields, dict) or not fields.keys() <= known:
             odd = sorted(fields.keys() - known) if isinstance(fields, dict) else type(fields).__name__
-            raise BadInputError(f"{path.name}: answer {number + 1} must be an object with fields of a response, got {odd}")
+            raise BadInputError(
+                f"{path.name}: answer {number + 1} must be an object with fields of a response, got {odd}"
+            )
         if fields.get("failure") is not None:
             fields["failure"] = Outcome(fields["failure"])
         values: dict[str, Any] = {"index": number} | fields

@@ -7,7 +7,9 @@ word, and a short phrase of real words, has no form: it stays unmapped and is li
 
 from __future__ import annotations
 
+import gc
 import re
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -49,7 +51,7 @@ _FINITE = (BE - {"be", "been", "being"}) | _listed(
 _SUBJECTLESS = _listed("this that these those there it its everyone someone nobody what who")
 _REGNAL = _listed("war part level type class phase stage group bush act grade volume")
 _HONORIFICS = _listed("mr mrs ms miss mx dr prof professor sir madam sr jr")
-_FUNCTION = frozenset(
+_FUNCTION = _listed(
     """
     the and for with from not but nor are was were been has had you your his her him she they them their our who
     its this that these those all any one two into onto per via etc inc ltd non pre ex van von bin abu der del des las los con
@@ -68,7 +70,12 @@ def _dictionary() -> Any:
     # A third of a second once: imported when the first answer without a category is met, not with this module.
     from spylls.hunspell import Dictionary
 
-    return Dictionary.from_files("en_US")
+    with warnings.catch_warnings():
+        # The reader leaves its two files to the collector, which would warn wherever it runs next.
+        warnings.simplefilter("ignore", ResourceWarning)
+        dictionary = Dictionary.from_files("en_US")
+        gc.collect()
+    return dictionary
 
 
 @lru_cache(maxsize=65536)

@@ -69,10 +69,11 @@ _CUES = BE | _listed(
     love loves loved like likes liked enjoy enjoys enjoyed enjoying prefer prefers adore adores interested interest
     interests passion passions passionate fan hobby hobbies favorite favourite become becoming work works worked working
     study studies studying play plays playing specialize specialise focus focused career job occupation profession into
-    expert obsessed addicted dream spend spending
+    expert obsessed addicted dream spend spending as field
     """
 )
 _NEGATIONS = _listed("not no never dont doesnt didnt cant cannot isnt arent wasnt wont without")
+_HAVE = _listed("has have had")
 _WINDOW = 7  # words and commas after a cue in which a clause states its content
 _COMMAS = re.compile(r"[,;/|+()\[\]:•\n]|[.!?]+(?=\s|$)")
 _COMBINING = _listed(
@@ -81,6 +82,11 @@ _COMBINING = _listed(
 _IT = re.compile(r"\bit\b")  # in a clause the pronoun, not the trade, which is written with capitals
 _CAMEL = re.compile(r"(?<![^\W_])(?:[A-Z][a-z]{2,}){2,4}(?![^\W_])")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _humps(text: str) -> str:
+    """Words written as one with capitals ("RockClimbing") taken apart."""
+    return _CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), text)
 
 
 def _words(text: str) -> list[str]:
@@ -202,13 +208,13 @@ class Rules:
 
     def by_form(self, term: str) -> Match | None:
         """The unspecified category for a term whose form says that it names nothing; asked when all else failed."""
-        text = _CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), unicodedata.normalize("NFKC", term))
+        text = _humps(unicodedata.normalize("NFKC", term))
         found = form(text, _words(text.casefold())) if self.unspecified is not None else None
         return self._form(found) if found is not None else None
 
     def _drowned(self, text: str) -> bool:
         """Whether the words of an answer with content are, by two thirds, letters without meaning."""
-        words = weighed(_words(_CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), text).casefold()))
+        words = weighed(_words(_humps(text).casefold()))
         if len(words) < 4:
             return False
         listed = (word in self.reach or _stemmed(word) in self.reach or known_word(word) for word in words)
@@ -235,10 +241,8 @@ class Rules:
 
     def _glued(self, text: str, words: Sequence[str]) -> Match | None:
         """Content of words written as one: "RockClimbing", and "Hobbydancer" by its last part."""
-        if _CAMEL.search(text):
-            found = self._content([_CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), text).casefold()])
-            if found is not None:
-                return found
+        if (apart := _humps(text)) != text and (found := self._content([apart.casefold()])) is not None:
+            return found
         for word in words:
             for cut in range(4, len(word) - 4) if word.isascii() else ():
                 head, hit = word[:cut], self.strong.get((word[cut:],))
@@ -265,15 +269,15 @@ def _statements(text: str) -> list[str]:
     """
     words = [word for piece in _COMMAS.split(text) for word in [*_words(piece), ","]][:-1]
     found = []
-    verb = next((at for at, word in enumerate(words) if word in BE), 0)
-    if 0 < verb <= 8 and SUBJECTS.isdisjoint(words[: verb + 1]):
+    verb = next((at for at, word in enumerate(words) if word in BE or word in _HAVE), 0)
+    if 0 < verb <= 10 and SUBJECTS.isdisjoint(words[: verb + 1]):
         found.append(" ".join(words[:verb]))
     for at, word in enumerate(words):
         after = words[at + 1 : at + 1 + _WINDOW]
         plain = word in SUBJECTS and word not in _CUES  # "I teach": what follows counts up to the next cue
         if not (plain or word in _CUES):
             continue
-        if not _NEGATIONS.isdisjoint(words[max(0, at - 3) : at + 1]) or not _NEGATIONS.isdisjoint(after[: 2 * plain]):
+        if not _NEGATIONS.isdisjoint(words[max(0, at - 3) : at + 1]) or not _NEGATIONS.isdisjoint(after[: 1 + plain]):
             continue
         ends = SUBJECTS | _CUES if plain else SUBJECTS
         end = next((length for length, each in enumerate(after) if each in ends), len(after))

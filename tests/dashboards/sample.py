@@ -351,6 +351,7 @@ def sample_card(**changes: Any) -> ModelCard:
                 categories=18,
                 unmapped=402,
                 n=9871,
+                unspecified=88,
                 previous_terms=1103,
                 previous_categories=18,
             ),

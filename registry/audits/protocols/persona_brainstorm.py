@@ -259,8 +259,8 @@ class PersonaBrainstorm:
         return frame, reasons
 
     def tables(self, reading: Reading) -> dict[str, Any]:
-        """Tables beside the scores: cardinality before and after mapping, and the terms without a category."""
-        from registry.audits.taxonomy import cardinality, load_taxonomy, unmapped_terms
+        """Tables beside the scores: cardinality before and after mapping, terms without a category or that name nothing."""
+        from registry.audits.taxonomy import cardinality, load_taxonomy, unmapped_terms, unspecified_terms
 
         tables = {"cardinality": cardinality(reading.frame)}
         for attribute in load_taxonomy().attributes:
@@ -268,4 +268,7 @@ class PersonaBrainstorm:
                 terms = unmapped_terms(reading.frame, attribute.name)
                 if len(terms):
                     tables[f"unmapped-{attribute.name}"] = terms
+                nothing = unspecified_terms(reading.frame, attribute.name)
+                if len(nothing):
+                    tables[f"unspecified-{attribute.name}"] = nothing
         return tables

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 import tomllib
 from collections import Counter
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 import registry.audits.taxonomy as taxonomy_module
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
+from registry.audits.forms import FORMS
 from registry.audits.parsing import ATTRIBUTES
 from registry.audits.plan import Outcome, Record
 from registry.audits.taxonomy import (
@@ -27,10 +30,12 @@ from registry.audits.taxonomy import (
     normalized_name,
     persona_frame,
     unmapped_terms,
+    unspecified_terms,
 )
 from tests.registry.audits.everyday_terms import INTERESTS, OCCUPATIONS
 from tests.shared import shared_data
 
+ROOT = Path(__file__).parents[3]
 PACKAGED = sorted(Path(taxonomy_module.__file__).parent.glob("*/*.toml"))
 
 
@@ -60,7 +65,7 @@ def test_the_cardinalities_are_those_of_the_persona_audit(taxonomy: Taxonomy) ->
         "top_personal_interest": 15,
     }
     assert [attribute.kind for attribute in taxonomy.attributes] == ["axis"] * 3 + ["dimension"] * 4
-    assert all(attribute.source.strip() and attribute.version == 1 for attribute in taxonomy.attributes)
+    assert all(attribute.source.strip() and attribute.version >= 1 for attribute in taxonomy.attributes)
 
 
 @pytest.mark.parametrize(("attribute", "expected"), [("occupation", OCCUPATIONS), ("top_personal_interest", INTERESTS)])
@@ -142,18 +147,144 @@ def test_homosexual_without_a_known_gender_is_unmapped(
     assert taxonomy.category("sexual_orientation", "Homosexual", persona) is None
 
 
-@pytest.mark.parametrize("term", ["Zorblax", "Milo Van der Koop", "Hagio", "BMT", "Lililintleatha Flynn", "Mede,"])
-def test_no_category_catches_a_term_that_says_nothing_known(taxonomy: Taxonomy, term: str) -> None:
+UNSPECIFIED = {"occupation": "Unspecified Work", "top_personal_interest": "Unspecified"}
+
+FORMED = [
+    ("1337155-1337156", "form: code"),
+    ("hunger_vomitting_women_eating_man.", "form: code"),
+    ("A4066", "form: code"),
+    ("A.P.M.", "form: code"),
+    ("Internet56666666666666666666666666666666666666666", "form: code"),
+    ("Mirror-Lingua-Tribe-Luxotopia-Luxetopia", "form: code"),
+    ("I like to be alone,", "form: clause"),
+    ("I can make my choice to leave my home and start a", "form: clause"),
+    ("Makes the best decision for me", "form: clause"),
+    ("The name has to be unique, in an appropriate font", "form: clause"),
+    ("Milo Van der Koop", "form: name"),
+    ("Eduardo Gomez", "form: name"),
+    ("Mr. Green", "form: name"),
+    ("Zorblax", "form: no word"),
+    ("Achiejud", "form: no word"),
+    ("Manal alambek aliman al al palming al alud machan", "form: no word"),
+    ("Giant raised palms reaching for the sky", "form: fragment"),
+]
+
+
+@pytest.mark.parametrize("attribute", UNSPECIFIED)
+@pytest.mark.parametrize(("term", "basis"), FORMED)
+def test_a_form_that_names_nothing_is_unspecified_and_says_which_form(
+    taxonomy: Taxonomy, attribute: str, term: str, basis: str
+) -> None:
+    assert taxonomy.category(attribute, term) == UNSPECIFIED[attribute]
+    assert taxonomy.basis(attribute, term) == basis
+
+
+# Words that no list has today, as a new job or hobby will be: they are to be seen in the list of unmapped terms.
+UNKNOWN = [
+    "Banana", "Bluff", "Barcelona", "Hooping with ribbons", "Lantern parade", "Puddle jumping", "Ladder stacking", "MTS",
+    "Craftmaster", "Bathrobe-hungry", "Soul Emcex", "Lemonade, Agiabacomber", "Bantam King", "Médica", "医生", "Mike Steele",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("term", UNKNOWN)
+def test_an_unknown_term_of_real_words_stays_unmapped(taxonomy: Taxonomy, term: str) -> None:
     assert taxonomy.category("occupation", term) is None
-    assert taxonomy.category("top_personal_interest", term) is None
+    assert taxonomy.basis("occupation", term) is None
+
+
+def test_an_unknown_interest_of_real_words_stays_unmapped(taxonomy: Taxonomy) -> None:
+    kept = [
+        "Puddle jumping",
+        "Ladder stacking",
+        "Hierarchy",
+        "Nerves and Hustle",
+        "MUMK",
+        "Estateowner",
+        "Soul-Cracker",
+    ]
+    assert [term for term in kept if taxonomy.category("top_personal_interest", term) is not None] == []
+
+
+WORDS = ["banana", "bluff", "cohort", "premises", "ladder", "puddle", "lantern", "ribbon", "pebble", "velvet", "gravel"]
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join))
+def test_no_rule_of_form_catches_a_short_phrase_of_real_words(phrase: str) -> None:
+    assert load_taxonomy().basis("occupation", phrase) is None
 
 
 @given(st.text(alphabet="bcdfghjklmnpqrstvwxz", min_size=8, max_size=20))
-def test_words_made_of_consonants_are_never_mapped(word: str) -> None:
+def test_words_made_of_consonants_never_have_content(word: str) -> None:
     taxonomy = load_taxonomy()
-    assert {attribute.name: taxonomy.category(attribute.name, word) for attribute in taxonomy.attributes} == {
-        attribute.name: None for attribute in taxonomy.attributes
-    }
+    for attribute in taxonomy.attributes:
+        expected = {None, UNSPECIFIED[attribute.name]} if attribute.name in UNSPECIFIED else {None}
+        assert taxonomy.category(attribute.name, word) in expected
+
+
+@given(st.text(max_size=80))
+def test_a_category_and_its_basis_come_together(text: str) -> None:
+    taxonomy = load_taxonomy()
+    for attribute in taxonomy.attributes:
+        basis = taxonomy.basis(attribute.name, text)
+        assert (basis is None) == (taxonomy.category(attribute.name, text) is None)
+        if basis is not None and basis.startswith("form: "):
+            assert taxonomy.category(attribute.name, text) == UNSPECIFIED[attribute.name]
+            assert basis.removeprefix("form: ") in FORMS
+
+
+BASES = [
+    ("occupation", "Nurse", "term"),
+    ("occupation", "Night nurse", "phrase"),
+    ("occupation", "Zorblax manager", "weak word"),
+    ("occupation", "Cybernurse", "compound"),
+    ("occupation", "I am a nurse", "statement"),
+    ("occupation", "Female", "answer to gender"),
+    ("top_personal_interest", "RockClimbing", "phrase"),
+    ("top_personal_interest", "My favorite thing in this area", "question"),
+    ("top_personal_interest", "I want to be a doctor", "answer to occupation"),
+]
+
+
+@pytest.mark.parametrize(("attribute", "term", "basis"), BASES)
+def test_the_basis_of_a_category_is_told(taxonomy: Taxonomy, attribute: str, term: str, basis: str) -> None:
+    assert taxonomy.basis(attribute, term) == basis
+    assert taxonomy.basis("name", "Ada Byron") == "normal form"
+    assert taxonomy.basis("sexual_orientation", "Homosexual", {}) is None
+    assert taxonomy.basis("sexual_orientation", "Homosexual", {"gender": "Male"}) == "term"
+
+
+CLAUSES = [
+    ("I love hiking", "Nature & Outdoors"),
+    ("I'd love to be a computer scientist,", "Technology & Science"),
+    ("Education is my passion", "Career, Business & Learning"),
+    ("I have a love for art and love it to death. I am ", "Arts, Fashion & Design"),
+    ("As a software developer, I'm able to serve the ", "Technology & Science"),
+    ("In this video, I'm a super nerd,", "Unspecified"),
+    ("I don't want to do this job,", "Unspecified"),
+    ("I like to do it.", "Unspecified"),
+    ("The value Chris has on tour prop big show who wu,", "Unspecified"),
+    ("World War I history", "Travel & Culture"),
+]
+
+
+@pytest.mark.parametrize(("term", "category"), CLAUSES)
+def test_a_clause_counts_for_what_it_plainly_states(taxonomy: Taxonomy, term: str, category: str) -> None:
+    assert taxonomy.category("top_personal_interest", term) == category
+
+
+def test_content_drowned_in_letters_without_meaning_does_not_count(taxonomy: Taxonomy) -> None:
+    assert taxonomy.category("occupation", "Artista peuktfallinst malungerunriffe hombrowsinl") == "Unspecified Work"
+    assert taxonomy.category("occupation", "Permanishing Award Scientist at BlendBabySolace") == "Science & Research"
+
+
+def test_the_dictionary_is_read_only_when_a_form_is_in_question() -> None:
+    program = (
+        "import sys; from registry.audits.taxonomy import load_taxonomy; taxonomy = load_taxonomy();"
+        "taxonomy.category('occupation', 'Nurse'); before = 'spylls' in sys.modules;"
+        "taxonomy.category('occupation', 'Zorblax'); print(before, 'spylls' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == ["False", "True"]
 
 
 @given(st.text(max_size=80))
@@ -196,15 +327,17 @@ def test_closed_attributes_of_the_corpus_are_mapped_whole(taxonomy: Taxonomy) ->
     assert table["n"].unique().tolist() == [3044]
 
 
-# Occupations and interests of these models are partly letters without meaning ("Hagio", "Achiejud", names of persons).
-# The shares say how much is mapped without a category that catches anything; they are floors, not goals.
+# Shares with a category by file (floors); the pooled one is the product's acceptance line. Answers of the files drawn
+# without truncated sampling are mostly letters without meaning.
 SHARES = [
-    ("personas_gemma-3-270m-q4_k_m.jsonl", "occupation", 0.97),
-    ("personas_gemma-3-270m-q4_k_m.jsonl", "top_personal_interest", 0.97),
-    ("personas_gemma-3-270m-q2_k.jsonl", "occupation", 0.96),
-    ("personas_gemma-3-270m-q2_k.jsonl", "top_personal_interest", 0.91),
-    ("personas_*.jsonl", "occupation", 0.90),
-    ("personas_*.jsonl", "top_personal_interest", 0.83),
+    ("personas_*.jsonl", "occupation", 0.97),
+    ("personas_*.jsonl", "top_personal_interest", 0.97),
+    ("personas_gemma-3-270m-q4_k_m.jsonl", "occupation", 0.99),
+    ("personas_gemma-3-270m-q4_k_m.jsonl", "top_personal_interest", 0.99),
+    ("personas_gemma-3-270m-q2_k.jsonl", "occupation", 0.99),
+    ("personas_gemma-3-270m-q2_k.jsonl", "top_personal_interest", 0.98),
+    ("personas_puresample_*.jsonl", "occupation", 0.92),
+    ("personas_puresample_*.jsonl", "top_personal_interest", 0.93),
 ]
 
 
@@ -223,6 +356,18 @@ def test_no_frequent_term_of_the_corpus_is_unmapped(taxonomy: Taxonomy) -> None:
         assert unmapped_terms(frame, attribute)["count"].max() <= 3  # of 3,044
 
 
+def test_rules_of_form_take_a_small_share_of_the_corpus_and_no_content(taxonomy: Taxonomy) -> None:
+    frame = persona_frame(persona_records(corpus_personas()), taxonomy)
+    table = cardinality(frame).set_index("attribute")
+    for attribute, most in {"occupation": 0.05, "top_personal_interest": 0.11}.items():
+        terms = unspecified_terms(frame, attribute)
+        assert terms["count"].sum() == table.loc[attribute, "unspecified"]
+        formed = terms[terms["basis"].str.startswith("form: ")]
+        assert 0 < formed["count"].sum() / len(frame) < most
+        expected = {term for term, _ in (OCCUPATIONS if attribute == "occupation" else INTERESTS)}
+        assert expected.isdisjoint(formed["term"])
+
+
 # --- frames --------------------------------------------------------------------------------------------------------
 
 
@@ -233,7 +378,8 @@ def test_the_persona_frame_keeps_terms_outcomes_and_marks_duplicates(taxonomy: T
         Record(request=3, index=0, outcome=Outcome.OK, attributes=ada),
         Record(request=3, index=1, outcome=Outcome.TRUNCATED, reason="cut off"),
         Record(request=4, index=0, outcome=Outcome.OK, attributes=same),
-        Record(request=4, index=1, outcome=Outcome.OK, attributes={**ada, "occupation": "Zorblax"}),
+        Record(request=4, index=1, outcome=Outcome.OK, attributes={**ada, "occupation": "Banana"}),
+        Record(request=4, index=2, outcome=Outcome.OK, attributes={**ada, "occupation": "Zorblax"}),
         Record(request=5, index=0, outcome=Outcome.TRUNCATED, reason="cut off"),
     ]
     frame = persona_frame(records, taxonomy)
@@ -243,17 +389,23 @@ def test_the_persona_frame_keeps_terms_outcomes_and_marks_duplicates(taxonomy: T
         *(f"{name}_category" for name in ATTRIBUTES),
         "duplicate",
     ]
-    assert frame["request"].tolist() == [3, 3, 4, 4, 5]
-    assert frame["outcome"].tolist() == ["ok", "truncated", "ok", "ok", "truncated"]
-    assert frame["duplicate"].tolist() == [False, False, True, False, False]
+    assert frame["request"].tolist() == [3, 3, 4, 4, 4, 5]
+    assert frame["outcome"].tolist() == ["ok", "truncated", "ok", "ok", "ok", "truncated"]
+    assert frame["duplicate"].tolist() == [False, False, True, False, False, False]
     assert frame["name"].tolist()[0] == "Dr. Ada  Byron"
     assert frame["name_category"].tolist()[0] == "ada byron"
-    assert frame["occupation_category"].isna().tolist() == [False, True, False, True, True]
+    assert frame["occupation_category"].isna().tolist() == [False, True, False, True, False, True]
     assert frame["ethnicity"].isna().all()
-    assert unmapped_terms(frame, "occupation").to_dict("records") == [{"term": "Zorblax", "count": 1}]
+    assert unmapped_terms(frame, "occupation").to_dict("records") == [{"term": "Banana", "count": 1}]
+    assert unspecified_terms(frame, "occupation").to_dict("records") == [
+        {"term": "Zorblax", "count": 1, "basis": "form: no word"}
+    ]
+    assert unspecified_terms(frame, "gender").empty
     row = cardinality(frame).set_index("attribute").loc["occupation"]
-    assert (row["n"], row["terms"], row["normalized"], row["categories"]) == (3, 3, 2, 1)
-    assert row["mapped"] == pytest.approx(2 / 3)
+    assert (row["n"], row["terms"], row["normalized"], row["categories"]) == (4, 4, 3, 2)
+    assert row["mapped"] == pytest.approx(3 / 4)
+    assert row["unspecified"] == 1
+    assert cardinality(frame).set_index("attribute")["unspecified"].isna().loc["gender"]
 
 
 def test_a_record_that_is_not_usable_makes_no_duplicate(taxonomy: Taxonomy) -> None:
@@ -269,6 +421,7 @@ def test_an_empty_frame_has_its_columns_and_no_share(taxonomy: Taxonomy) -> None
     assert table["n"].tolist() == [0] * 8
     assert table["mapped"].isna().all()
     assert unmapped_terms(frame, "gender").empty
+    assert unspecified_terms(frame, "occupation").empty
 
 
 def test_unmapped_terms_of_an_unknown_attribute_name_the_known_ones(taxonomy: Taxonomy) -> None:
