@@ -178,8 +178,11 @@ def _cardinality_table(card: ModelCard) -> Table:
                 _count(row.n),
             )
         )
-    notes = (f"Before: {card.previous_title}.",) if compared else ()
-    notes += ("Names nothing: answers read as a placeholder, a sentence or no word at all; a category of their own.",)
+    before_note = (f"Before: {card.previous_title}.",) if compared else ()
+    notes = (
+        *before_note,
+        "Names nothing: answers read as a placeholder, a sentence or no word at all; a category of their own.",
+    )
     caption = "Distinct terms as answered, and the categories they were read into"
     return Table("cardinality-table", caption, columns, tuple(rows), notes)
 
