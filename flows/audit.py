@@ -17,7 +17,7 @@ from prefect.cache_policies import NO_CACHE
 from flows.alerts import alerted
 from flows.auditing import refuse_silence
 from flows.collecting import Limits, Place, collect_answers, open_requests, place_of
-from flows.concluding import Conclusion, closed, concluded
+from flows.concluding import Conclusion, closed, concluded, publish_all
 from flows.ordering import Order, ordered
 from flows.settings import Home
 from flows.workspace import Workspace, opened
@@ -57,9 +57,11 @@ def conclude(audit_id: int, home: str) -> dict[str, Any]:
     """Score the finished audit, compare it with its reference, publish, alert; returns the result as plain values."""
     logger = get_run_logger()
     with opened(Home(home)) as workspace:
-        conclusion = concluded(workspace, workspace.ledger.audit(audit_id), tell=logger.info)
+        conclusion = concluded(workspace, workspace.ledger.audit(audit_id), tell=logger.info, publish=False)
+        alerted(workspace, conclusion)  # first: publishing takes seconds, and an alert must not die with it
         _show(conclusion)
-        alerted(workspace, conclusion)
+        release = conclusion.scored.audit.release
+        publish_all(workspace, release.family, conclusion.scored.audit.protocol, logger.info)
         comparison = conclusion.comparison
         return {
             "audit": audit_id,
@@ -103,7 +105,7 @@ def audit_release(
     ----------
     release : ``models:/family/3`` or ``models:/family@alias``
     protocol, personas, seed, new : as of ``spiritlevel audit``
-    again : another occasion, unless the newest one is still open: what a schedule means
+    again : another occasion, unless the newest one was interrupted: what a schedule means
     options : further fields of `flows.ordering.Order`; limits : fields of `flows.collecting.Limits`
     home : the home folder; None is the default one
 

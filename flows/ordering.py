@@ -22,7 +22,7 @@ class Order:
     ----------
     protocol : catalog name; size : personas; seed : base of the per-request seeds
     new : start another occasion though there is a finished or open audit
-    again : start another occasion unless the newest one is still open; what a schedule means
+    again : start another occasion unless the newest one was interrupted; what a schedule means
     per_call : personas per call; temperature, top_p, max_tokens, extra : sampling
     decoding, decoding_spec : how the answer's form is held
     """
@@ -120,7 +120,7 @@ def ordered(workspace: Workspace, release: ModelRelease, order: Order) -> Audit:
         family=release.family, version=release.version, protocol=plan.protocol, collection_key=plan.collection_key
     )
     newest = next((audit for audit in reversed(same) if audit.source == "live"), None)
-    if newest is None or order.new or (order.again and newest.state != "open"):
+    if newest is None or order.new or (order.again and newest.concluded):
         return workspace.ledger.order(release, plan, protocol.requests(plan))
     for name, asked, there in (("size", order.size, newest.plan.size), ("seed", order.seed, newest.plan.seed)):
         if asked is not None and asked != there:

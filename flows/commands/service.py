@@ -98,8 +98,8 @@ def serve(
 ) -> None:
     """Re-audit a release on an interval until stopped, in one process; each time is a new occasion.
 
-    The first audit starts at once. A 'regressed' verdict appends a line to alerts.jsonl in the home folder. Uses
-    the Prefect server of PREFECT_API_URL when one is configured, else a temporary one.
+    The first audit starts when one is due. A 'regressed' verdict appends a line to alerts.jsonl in the home folder.
+    With PREFECT_API_URL set it is a deployment on that Prefect server, else this process keeps the time.
 
     Example: spiritlevel serve models:/nova-chat@champion --every 7d
     """
@@ -111,7 +111,7 @@ def serve(
         workspace.protocol(protocol)
         place = workspace.home
     say(f"auditing {found.uri} every {every}; alerts go to {place.alerts}; stop with Ctrl-C")
-    serve_release(release, length, protocol=protocol, personas=personas, concurrency=concurrency, home=place)
+    serve_release(release, length, protocol=protocol, personas=personas, concurrency=concurrency, home=place, tell=say)
 
 
 def ui(

@@ -39,6 +39,11 @@ class Audit:
     scoring_version: str | None = None
     run_id: str | None = None
 
+    @property
+    def concluded(self) -> bool:
+        """Whether its answers are in and were scored; else the process that made it was interrupted."""
+        return self.state != "open" and self.scoring_version is not None
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StoredComparison:

@@ -8,7 +8,7 @@ import pytest
 from flows.alerts import Alert
 from flows.channels.file import FileChannel
 from flows.commands.service import interval
-from flows.serving import next_due
+from flows.serving import audited_once, next_due
 from flows.settings import Home
 from flows.workspace import opened
 from metrics.errors import BadInputError
@@ -52,6 +52,8 @@ def test_the_next_audit_is_due_one_interval_after_the_newest_and_at_once_when_on
         assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW
         finished = NOW - dt.timedelta(days=2)
         workspace.ledger.change(audit.id, state="complete", finished_at=finished.isoformat())
+        assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW  # its answers were never scored
+        workspace.ledger.change(audit.id, scoring_version="v")
         assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == finished + WEEK
         workspace.ledger.change(audit.id, finished_at=(NOW - dt.timedelta(days=30)).isoformat())
         assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW
@@ -68,3 +70,13 @@ def test_an_alert_is_written_once_and_survives_a_line_that_was_cut_off(tmp_path)
     lines = channel.path.read_text().splitlines()
     assert [line for line in lines if line.startswith('{"key": "p/1/2')] == lines[:1]
     assert len(lines) == 3
+
+
+def test_a_provider_that_is_down_does_not_end_the_service_and_the_reason_is_told(spiritlevel, monkeypatch):
+    spiritlevel("release", "add", "nova", "--model", "m-2026-01-01", "--base-url", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    limits = {"attempts": 1, "timeout_s": 2.0}
+    parameters = {"release": "models:/nova/1", "personas": 20, "home": str(spiritlevel.home), "limits": limits}
+    trouble = audited_once(parameters)
+    assert trouble is not None
+    assert "127.0.0.1:9" in trouble
