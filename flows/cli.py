@@ -11,7 +11,6 @@ import typer
 
 from flows.commands import audits, releases, results, service
 from flows.commands.shared import Exit, choose_home, home_of, say
-from metrics.catalog import UnknownEntryError
 from metrics.errors import BadInputError
 
 app = typer.Typer(
@@ -88,7 +87,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
         sys.stderr.close()
         return int(Exit.OK)
     except USER_ERRORS as error:
-        say(f"error: {error.args[0] if isinstance(error, (UnknownEntryError, LookupError)) and error.args else error}")
+        say(f"error: {error}")
         return int(Exit.BAD_INPUT)
     except Exception as error:
         shown = getattr(error, "show", None)  # usage errors of the command-line library print themselves

@@ -7,15 +7,21 @@ import importlib.metadata
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from metrics.errors import BadInputError
+
 T = TypeVar("T")
 
 
-class UnknownEntryError(LookupError):
+class UnknownEntryError(BadInputError, LookupError):
     """No entry of that name; the message names the nearest and lists what is known."""
 
 
-class DuplicateEntryError(ValueError):
+class DuplicateEntryError(BadInputError):
     """Two definitions of one name; the message names both places."""
+
+
+class PluginError(BadInputError, ImportError):
+    """A plug-in of another distribution does not import; the message names it and the cause."""
 
 
 class Catalog(Generic[T]):
@@ -69,7 +75,7 @@ class Catalog(Generic[T]):
             try:
                 entry = point.load()
             except Exception as error:
-                raise ImportError(
+                raise PluginError(
                     f"plug-in {point.value!r} for {self.kind} {point.name!r} does not import: {error}"
                 ) from error
             self.register(point.name)(entry)

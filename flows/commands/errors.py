@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from flows.local_model import EmbeddedModelError
-from metrics.catalog import DuplicateEntryError, UnknownEntryError
 from metrics.errors import BadInputError
 
 # By module and name, for importing these libraries would cost every command seconds.
@@ -11,8 +10,6 @@ _STORE_ERRORS = {"sqlalchemy.exc": "a database", "mlflow.exceptions": "MLflow"}
 
 USER_ERRORS: tuple[type[Exception], ...] = (
     BadInputError,
-    UnknownEntryError,
-    DuplicateEntryError,
     EmbeddedModelError,
 )
 
