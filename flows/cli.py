@@ -100,7 +100,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
         first = str(error).splitlines()[0] if str(error) else ""
         say(f"internal error: {type(error).__name__}: {first}{_remembered(error)}")
         return int(Exit.INTERNAL)
-    return result if isinstance(result, int) else int(Exit.OK)
+    return int(result) if isinstance(result, int) else int(Exit.OK)
 
 
 if __name__ == "__main__":
