@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Prefect's temporary server says goodbye after pytest has closed its output.
+os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
 
 from flows.cli import exit_code
 from flows.settings import Home
