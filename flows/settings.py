@@ -112,6 +112,11 @@ class Home:
 
     def make(self) -> None:
         """Make the folder, private to its user, and say clearly when that is not possible."""
+        if set("%?") & set(str(self.path)):
+            raise BadInputError(
+                f"the home folder {self.path} has % or ? in its path, which MLflow and SQLite read as parts of an address; "
+                f"choose another with --home or SPIRITLEVEL_HOME"
+            )
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / "logs").mkdir(exist_ok=True)

@@ -85,6 +85,21 @@ def test_a_home_that_cannot_be_made_is_one_sentence(tmp_path, capsys):
     assert "cannot be written" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["per%20cent", "ques?tion"])
+def test_a_home_whose_path_would_be_read_as_an_address_is_refused_before_anything_is_written(tmp_path, capsys, name):
+    assert exit_code(["init", "--home", str(tmp_path / name)]) == 2
+    assert "% or ?" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_home_with_blanks_signs_and_letters_of_other_scripts_works(tmp_path, capsys):
+    home = tmp_path / "übung #1, a b"
+    assert exit_code(["init", "--home", str(home)]) == 0
+    assert exit_code(["release", "add", "nova", "--model", "m-2026-01-01", "--home", str(home)]) == 0
+    assert "models:/nova/1" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == [home.name]
+
+
 def test_a_configuration_that_is_wrong_names_the_field(spiritlevel):
     (spiritlevel.home / "spiritlevel.toml").write_text("[policy]\nalpha = 2\n")
     spiritlevel("compare", "models:/a/1", "models:/a/2", code=2)
