@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,8 @@ ProtocolOption = Annotated[
     ),
 ]
 
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
 _chosen_home: list[Path] = []  # given before the command: spiritlevel --home DIR audit ...
 
 
@@ -76,14 +79,25 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def harmless(text: str) -> str:
+    """Text without characters that command a terminal or turn its reading direction: a model may have written it.
+
+    >>> harmless("a\x1b[31mred\u202e\n\tb")
+    'a\ufffd[31mred\ufffd\n\tb'
+    """
+    return "".join(
+        "\ufffd" if (unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t") or c in _BIDI else c for c in text
+    )
+
+
 def say(text: str) -> None:
     """Print a remark; what a model said is text in it, never markup."""
-    notes().print(text, markup=False)
+    notes().print(harmless(text), markup=False)
 
 
 def print_text(text: str) -> None:
-    """Print a result to standard output, as it is."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """Print a result to standard output."""
+    sys.stdout.write(harmless(text if text.endswith("\n") else text + "\n"))
 
 
 def print_json(value: Any) -> None:
