@@ -80,10 +80,10 @@ def notes() -> Console:
 
 
 def harmless(text: str) -> str:
-    """Text without characters that command a terminal or turn its reading direction: a model may have written it.
+    r"""Text without characters that command a terminal or turn its reading direction: a model may have written it.
 
-    >>> harmless("a\x1b[31mred\u202e\n\tb")
-    'a\ufffd[31mred\ufffd\n\tb'
+    >>> harmless("a\x1b[31mred\u202e b")
+    'a�[31mred� b'
     """
     return "".join(
         "\ufffd" if (unicodedata.category(c) in {"Cc", "Cs"} and c not in "\n\t") or c in _BIDI else c for c in text
