@@ -8,6 +8,7 @@ from collections.abc import Callable
 from flows.judging import judged, why_not_comparable
 from flows.scoring import Scored, finished, read_answers, scored
 from flows.workspace import Workspace
+from metrics.errors import BadInputError
 from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease
 
@@ -94,6 +95,7 @@ def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) ->
     The ledger remembers what was published under which scoring version, so a server that was down is caught up
     with by the next command.
     """
+    _attempted(lambda: _recognise_store(workspace, tell), tell, f"the results of {family}")
     audits = finished(workspace, family=family, protocol=protocol)
     fresh = [result for result in (scored(workspace, audit) for audit in audits) if result.audit.run_id is None]
     for result in fresh:
@@ -104,6 +106,14 @@ def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) ->
     if fresh or waiting:
         publish_timeline(workspace, family, protocol, tell)
         publish_card(workspace, family, protocol, tell)
+
+
+def _recognise_store(workspace: Workspace, tell: Tell) -> None:
+    """When MLflow's store was lost and made anew, everything is published to it again."""
+    if workspace.ledger.publish_to(workspace.tracking.identity()):
+        tell(
+            "this MLflow store is not the one that results were published to: they are published again from the ledger"
+        )
 
 
 def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
@@ -190,6 +200,6 @@ def _attempted(publish: Callable[[], None], tell: Tell, what: str) -> None:
 
     try:
         publish()
-    except (MlflowException, OSError) as error:
+    except (MlflowException, OSError, BadInputError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         tell(f"{what} is stored but was not published to MLflow ({first}); the same command publishes it later")

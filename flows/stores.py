@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from registry.releases import ModelRelease, Releases
+from registry.releases import RELEASES_EXPERIMENT, ModelRelease, Releases
 from registry.stores import REMOTE, experiment, opened, quoted
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ class Tracking:
     def experiment(self, name: str) -> str:
         """Id of the experiment of that name, made when missing."""
         return experiment(self.client(), name, self.artifact_root)
+
+    def identity(self) -> str:
+        """What tells this store from one that was made anew at the same place: its first experiment's id and birth."""
+        found = self.client().get_experiment(self.experiment(RELEASES_EXPERIMENT))
+        return f"{found.experiment_id}/{found.creation_time}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,7 @@ def workspace_of(path: Path | None) -> Iterator[Workspace]:
     """The opened workspace of this call."""
     from flows.workspace import opened
 
-    with opened(home_of(path)) as workspace:
+    with opened(home_of(path), say) as workspace:
         yield workspace
 
 

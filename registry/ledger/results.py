@@ -12,7 +12,7 @@ from metrics.results import Comparison, Score
 from registry.audits.plan import content_hash
 from registry.ledger import rows
 from registry.ledger.connection import LedgerConnection
-from registry.ledger.tables import audits, comparison_rows, comparisons, name_lists
+from registry.ledger.tables import audits, comparison_rows, comparisons, facts, name_lists
 from registry.ledger.tables import scores as score_table
 from registry.ledger.values import Audit, NameList, StoredComparison
 
@@ -165,3 +165,22 @@ class Results(LedgerConnection):
         """Remember the MLflow run that a comparison was published to."""
         with self._writing() as connection:
             connection.execute(comparisons.update().where(comparisons.c.id == comparison_id).values(run_id=run_id))
+
+    def publish_to(self, store: str) -> bool:
+        """Say where results are published to from now on; when it is another store, nothing counts as published there.
+
+        Returns whether it is another one than before.
+        """
+        with self._writing() as connection:
+            known = connection.execute(
+                sa.select(facts.c.value).where(facts.c.name == "published_to")
+            ).scalar_one_or_none()
+            if known == store:
+                return False
+            if known is None:
+                connection.execute(facts.insert().values(name="published_to", value=store))
+                return False
+            connection.execute(facts.update().where(facts.c.name == "published_to").values(value=store))
+            connection.execute(audits.update().values(run_id=None))
+            connection.execute(comparisons.update().values(run_id=None))
+        return True

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +88,34 @@ def test_the_card_is_attached_to_the_release_and_the_version(compared):
     }
     version = client.get_model_version("nova", "2")
     assert comparison.verdict in version.description
+
+
+def test_a_lost_mlflow_store_is_filled_again_from_the_ledger(compared, spiritlevel):
+    before = {run.name: run.metrics for run in _runs(compared)}
+    for file in spiritlevel.home.glob("mlflow.db*"):
+        file.unlink()
+    shutil.rmtree(spiritlevel.home / "mlflow-artifacts")
+    # In a process of its own: MLflow keeps the database that it opened, also when the file is gone.
+    script = """
+import sys
+from flows.cli import exit_code
+from flows.settings import Home
+from flows.workspace import opened
+from tests.flows.test_published_numbers import _runs
+import json
+exit_code(["compare", "models:/nova/1", "models:/nova/2", "--home", sys.argv[1]])
+with opened(Home(sys.argv[1])) as workspace:
+    print("RUNS", json.dumps({run.name: dict(run.metrics) for run in _runs(workspace)}))
+"""
+    command = [sys.executable, "-c", script, str(spiritlevel.home)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "registered 2 releases of nova again" in done.stderr
+    assert "published again from the ledger" in done.stderr
+    assert json.loads(done.stdout.split("RUNS ")[1]) == before
+
+
+def _runs(workspace):
+    client = workspace.tracking.client()
+    experiments = [e.experiment_id for e in client.search_experiments() if e.name.startswith("spiritlevel")]
+    return [read_back(workspace.tracking, run.info.run_id) for run in client.search_runs(experiments)]
