@@ -122,10 +122,19 @@ def ordered(workspace: Workspace, release: ModelRelease, order: Order) -> Audit:
     newest = next((audit for audit in reversed(same) if audit.source == "live"), None)
     if newest is None or order.new or (order.again and newest.concluded):
         return workspace.ledger.order(release, plan, protocol.requests(plan))
-    for name, asked, there in (("size", order.size, newest.plan.size), ("seed", order.seed, newest.plan.seed)):
-        if asked is not None and asked != there:
-            raise BadInputError(
-                f"occasion {newest.occasion} of {release.uri} was ordered with {name} {there}, not {asked}; leave the "
-                f"option out to use it, or add --new for another occasion"
-            )
-    return newest
+    differing = [
+        (name, asked, there)
+        for name, asked, there in (("size", order.size, newest.plan.size), ("seed", order.seed, newest.plan.seed))
+        if asked is not None and asked != there
+    ]
+    if not differing:
+        return newest
+    if newest.state == "open" and workspace.ledger.withdraw(
+        newest.id
+    ):  # nothing was answered yet: nothing to keep apart
+        return workspace.ledger.order(release, plan, protocol.requests(plan))
+    name, asked, there = differing[0]
+    raise BadInputError(
+        f"occasion {newest.occasion} of {release.uri} was ordered with {name} {there}, not {asked}; leave the "
+        f"option out to use it, or add --new for another occasion"
+    )

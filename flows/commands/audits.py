@@ -33,7 +33,7 @@ MEAN = "mean-normalized-cramers-v-debiased"
 ReleaseArgument = Annotated[
     str, typer.Argument(help="The release, as models:/nova-chat/3 or models:/nova-chat@champion")
 ]
-ConcurrencyOption = Annotated[int, typer.Option(min=1, help="Calls under way at the same time.")]
+ConcurrencyOption = Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")]
 TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one try of a call.")]
 AttemptsOption = Annotated[int, typer.Option(min=1, help="Tries of one call, the first included.")]
 DeadlineOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one call with all its tries and waiting.")]

@@ -93,7 +93,7 @@ def serve(
     every: Annotated[str, typer.Option(help="How often: a number with s, m, h, d or w, such as 7d.")],
     protocol: Annotated[str, typer.Option("--protocol", help="Which instrument.")] = "persona-brainstorm",
     personas: Annotated[int | None, typer.Option(min=1, help="Personas to ask for each time.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Calls under way at the same time.")] = 8,
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")] = 8,
     home: HomeOption = None,
 ) -> None:
     """Re-audit a release on an interval until stopped, in one process; each time is a new occasion.

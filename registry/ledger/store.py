@@ -128,6 +128,15 @@ class Ledger(Results):
             connection.execute(audits.update().where(audits.c.id == audit_id).values(**values))
         return self.audit(audit_id)
 
+    def withdraw(self, audit_id: int) -> bool:
+        """Take back an order that has no answer yet; one with evidence stays. Returns whether it was taken back."""
+        with self._writing() as connection:
+            if connection.execute(sa.select(responses.c.id).where(responses.c.audit_id == audit_id).limit(1)).first():
+                return False
+            connection.execute(requests.delete().where(requests.c.audit_id == audit_id))
+            connection.execute(audits.delete().where(audits.c.id == audit_id))
+        return True
+
     @contextmanager
     def collecting(self, audit_id: int, owner: Owner) -> Iterator[None]:
         """Hold an audit while collecting for it; a dead process on this host is taken over at once."""

@@ -251,3 +251,12 @@ def test_a_provider_that_is_lost_on_the_way_leaves_its_requests_open_and_they_ar
         result = spiritlevel.json("audit", release, *PROTOCOL, *options)
         assert _calls(url)["calls"] == made + 15
     assert result["channels"]["call_outcomes"] == {"ok": 20}
+
+
+def test_an_order_that_was_never_answered_can_be_given_again_with_another_size(spiritlevel):
+    release = registered(spiritlevel, "http://127.0.0.1:9/v1")
+    spiritlevel("audit", release, *PROTOCOL, "--personas", 100, "--attempts", 1, code=2)
+    spiritlevel("audit", release, *PROTOCOL, "--personas", 40, "--seed", 3, "--attempts", 1, code=2)
+    assert [(audit["occasion"], audit["requests"]) for audit in spiritlevel.json("status")["audits"]] == [(1, 2)]
+    spiritlevel("audit", release, *PROTOCOL, "--seed", 2**31, code=2)
+    assert "a seed is a whole number" in spiritlevel.stderr

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PROMPTS = Path(__file__).parent.parent / "prompts"
 AXES = ("name", "gender", "ethnicity", "sexual_orientation")
 SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
+LARGEST_SEED = 2**31 - 1  # what every provider and database takes
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
@@ -82,6 +83,8 @@ class PersonaBrainstorm:
         """Plan ``size`` personas. Exactly ceil(size / per_call) requests are made; there is no top-up."""
         if size < 1:
             raise BadInputError(f"an audit needs at least 1 persona, not {size}")
+        if not 0 <= seed < LARGEST_SEED:
+            raise BadInputError(f"a seed is a whole number from 0 to {LARGEST_SEED - 1}, not {seed}")
         return AuditPlan(
             protocol=self.name,
             protocol_version=self.version,
@@ -110,7 +113,9 @@ class PersonaBrainstorm:
         per_call = int(plan.options["per_call"])
         message = {"role": "user", "content": plan.prompts["user"]}
         for index in range(-(-plan.size // per_call)):
-            yield Request(index=index, messages=(message,), seed=plan.seed * 1_000_003 + index, expected=per_call)
+            yield Request(
+                index=index, messages=(message,), seed=(plan.seed * 1_000_003 + index) % LARGEST_SEED, expected=per_call
+            )
 
     def records(self, request: Request, response: Response) -> list[Record]:
         """Every whole persona of an answer, and a record with its reason for everything else."""
