@@ -9,6 +9,7 @@ from pathlib import Path
 from flows.collecting import Limits, collect_answers, open_requests, place_of
 from flows.collection import CollectionReport, Progress
 from flows.concluding import Conclusion, closed, concluded
+from flows.ordering import refuse_stranger
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import content_hash
@@ -78,6 +79,8 @@ def import_answers(
     known = workspace.ledger.audits(
         family=release.family, version=release.version, protocol=protocol.name, content=digest
     )
+    for audit in known:
+        refuse_stranger(audit, release)
     finished = [audit for audit in known if audit.state != "open"]
     if finished:
         return concluded(workspace, finished[-1], tell=tell, compare=False), True
@@ -89,6 +92,7 @@ def import_answers(
         if known
         else workspace.ledger.order(release, plan, work_for(answers, per_call), source="imported", content=digest)
     )
-    workspace.ledger.record_all(audit.id, answers)
+    if not workspace.ledger.progress(audit.id)[0]:
+        workspace.ledger.record_all(audit.id, answers)
     audit = closed(workspace, audit)
     return concluded(workspace, audit, tell=tell, compare=False), False

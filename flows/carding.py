@@ -101,7 +101,7 @@ def _cardinality(current: Scored, other: Scored | None) -> tuple[Cardinality, ..
                 attribute=row["attribute"],
                 terms=int(row["terms"]),
                 categories=int(row["categories"]),
-                unmapped=int(row["n"]) - round((row["mapped"] or 0.0) * row["n"]),
+                unmapped=int(row["n"]) - (0 if pd.isna(row["mapped"]) else round(row["mapped"] * row["n"])),
                 n=int(row["n"]),
                 unspecified=None if pd.isna(row["unspecified"]) else int(row["unspecified"]),
                 previous_terms=int(earlier["terms"]) if earlier else None,

@@ -133,9 +133,14 @@ class OpenAIChat:
         direct = (
             openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if _on_loopback(self.base_url) else None
         )
-        self._client = openai.AsyncOpenAI(
-            api_key=key or "none", base_url=self.base_url, max_retries=0, timeout=timeout, http_client=direct
-        )
+        try:
+            self._client = openai.AsyncOpenAI(
+                api_key=key or "none", base_url=self.base_url, max_retries=0, timeout=timeout, http_client=direct
+            )
+        except (ImportError, ValueError) as error:  # a proxy from the environment that cannot be used
+            raise BadInputError(
+                f"no connection to {self.host} can be made: {error}; check the proxy variables"
+            ) from error
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self.model!r}, host={self.host!r})"
@@ -303,7 +308,8 @@ class OpenAIChat:
             fault = error_in_answer(fields)
             return fault or ProviderError(words="the answer's body held no choice with a message", transient=True)
         usage = getattr(completion, "usage", None)
-        extra = {name: small(value) for name, value in fields.items()}
+        # Under a name of its own: what a provider calls its fields must never be taken for our bookkeeping.
+        extra: dict[str, Any] = {"provider": {name: small(value) for name, value in fields.items()} or None}
         extra["service_tier"] = getattr(completion, "service_tier", None)
         extra["request_id"] = getattr(completion, "_request_id", None)
         return self._stamped(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from pathlib import Path
@@ -55,6 +56,7 @@ def _remembered(error: BaseException) -> str:
         handler = logging.FileHandler(home.log_file, encoding="utf-8")
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         logger = logging.Logger("spiritlevel.errors")
+        logging.raiseExceptions = False  # a full disk must not print a traceback of its own
         logger.addHandler(handler)
         logger.error("internal error", exc_info=error)
         handler.close()
@@ -76,11 +78,13 @@ def exit_code(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     from flows.commands.errors import USER_ERRORS, store_trouble
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode still gets every line
+
     try:
         result = app(arguments, prog_name="spiritlevel", standalone_mode=False)
-    except typer.Abort:
-        return 130
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         say("interrupted; everything that arrived is stored, and the same command continues")
         return 130
     except BrokenPipeError:  # the reader of our output went away, as `| head` does

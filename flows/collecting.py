@@ -76,6 +76,8 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
 def open_requests(workspace: Workspace, audit: Audit, *, failed: bool = False) -> list[tuple[Request, int]]:
     """Requests that wait for an answer, each with the number of the attempt; ``failed`` takes failures up again."""
     attempts = {(answer.index, answer.repeat): answer for answer in workspace.ledger.responses(audit.id)}
+    # An audit that never got a single answer is asked again as a whole.
+    failed = failed or all(answer.failure is not None for answer in attempts.values())
     work = []
     for request in workspace.ledger.requests(audit.id):
         answer = attempts.get((request.index, request.repeat))

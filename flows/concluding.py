@@ -44,17 +44,31 @@ def closed(workspace: Workspace, audit: Audit) -> Audit:
     done, total = workspace.ledger.progress(audit.id)
     if done < total:
         return audit if audit.state == "open" else workspace.ledger.change(audit.id, state="open", finished_at=None)
-    failures = any(answer.failure is not None for answer in workspace.ledger.responses(audit.id))
-    state = "incomplete" if failures else "complete"
+    failures = [answer.failure is not None for answer in workspace.ledger.responses(audit.id)]
+    if failures and all(failures):
+        return audit  # it stays open: an audit without a single answer is no evidence of anything
+    state = "incomplete" if any(failures) else "complete"
     if audit.state == state:
         return audit
     return workspace.ledger.change(audit.id, state=state, finished_at=workspace.ledger.clock())
 
 
+def _previous(workspace: Workspace, release: ModelRelease) -> ModelRelease | None:
+    """The previous release by the registry, or by the ledger alone while MLflow does not answer."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return workspace.releases.previous(release)
+    except (MlflowException, OSError):
+        known = {audit.release.version: audit.release for audit in workspace.ledger.audits(family=release.family)}
+        version = release.previous or max((number for number in known if number < release.version), default=0)
+        return known.get(version)
+
+
 def reference_audit(workspace: Workspace, audit: Audit) -> tuple[ModelRelease | None, Audit | None, str]:
     """What an audit is compared with: the previous release, else the first audit of this one; and why with nothing."""
     release = audit.release
-    previous = workspace.releases.previous(release)
+    previous = _previous(workspace, release)
     if previous is None:
         earlier = [
             other
@@ -95,17 +109,23 @@ def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) ->
     The ledger remembers what was published under which scoring version, so a server that was down is caught up
     with by the next command.
     """
-    _attempted(lambda: _recognise_store(workspace, tell), tell, f"the results of {family}")
+    if not _attempted(lambda: _recognise_store(workspace, tell), tell, f"what is new of {family}"):
+        return
+    unfinished = f"unpublished {family} {protocol}"
     audits = finished(workspace, family=family, protocol=protocol)
     fresh = [result for result in (scored(workspace, audit) for audit in audits) if result.audit.run_id is None]
+    waiting = [c for c in workspace.ledger.comparisons(family=family, protocol=protocol) if c.run_id is None]
+    if not (fresh or waiting or workspace.ledger.fact(unfinished)):
+        return
+    workspace.ledger.set_fact(unfinished, "timeline and card")
     for result in fresh:
         publish_audit(workspace, result, tell)
     waiting = [c for c in workspace.ledger.comparisons(family=family, protocol=protocol) if c.run_id is None]
     for comparison in waiting:
         publish_comparison(workspace, comparison, tell)
-    if fresh or waiting:
-        publish_timeline(workspace, family, protocol, tell)
-        publish_card(workspace, family, protocol, tell)
+    drawn = publish_timeline(workspace, family, protocol, tell)
+    if publish_card(workspace, family, protocol, tell) and drawn:
+        workspace.ledger.set_fact(unfinished, "")
 
 
 def _recognise_store(workspace: Workspace, tell: Tell) -> None:
@@ -138,7 +158,7 @@ def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
     _attempted(publish, tell, f"audit {audit.id}")
 
 
-def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:
+def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tell) -> bool:
     """Draw the family's history as lines in MLflow."""
     from flows import tracking
 
@@ -149,7 +169,7 @@ def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tel
         ]
         tracking.publish_timeline(workspace.tracking, family, protocol, points)
 
-    _attempted(publish, tell, f"the timeline of {family}")
+    return _attempted(publish, tell, f"the timeline of {family}")
 
 
 def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell: Tell) -> None:
@@ -179,7 +199,7 @@ def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell:
     _attempted(publish, tell, f"comparison {comparison.id}")
 
 
-def publish_card(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:
+def publish_card(workspace: Workspace, family: str, protocol: str, tell: Tell) -> bool:
     """Attach the family's newest card to its release run and model version."""
     from flows import tracking
     from flows.carding import card_of, rendered
@@ -191,15 +211,18 @@ def publish_card(workspace: Workspace, family: str, protocol: str, tell: Tell) -
         summary = f"{verdict} ({protocol}): {card.why}"
         tracking.publish_card(workspace.tracking, card.release, files, verdict=verdict, summary=summary)
 
-    _attempted(publish, tell, f"the card of {family}")
+    return _attempted(publish, tell, f"the card of {family}")
 
 
-def _attempted(publish: Callable[[], None], tell: Tell, what: str) -> None:
+def _attempted(publish: Callable[[], None], tell: Tell, what: str) -> bool:
     # Results are safe in the ledger; a tracking server that is down must not turn a finished audit into a failure.
     from mlflow.exceptions import MlflowException
 
     try:
         publish()
+        return True
     except (MlflowException, OSError, BadInputError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # MLflow's messages quote addresses with their passwords, so only its kind of trouble is named.
+        first = str(error) if isinstance(error, BadInputError) else type(error).__name__
         tell(f"{what} is stored but was not published to MLflow ({first}); the same command publishes it later")
+        return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flows.ordering import refuse_stranger
 from flows.scoring import finished, frozen_names, read_answers, scored
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -22,6 +23,10 @@ def chosen_protocol(workspace: Workspace, protocol: str | None, releases: Sequen
     if len(ran) == 1:
         return ran.pop()
     names = " and ".join(release.uri for release in releases)
+    if not releases:
+        raise BadInputError(
+            "the family has no version yet; register one with 'spiritlevel release add FAMILY --model ID'"
+        )
     if not ran:
         raise BadInputError(
             f"{names}: no audit in the ledger; run 'spiritlevel audit {releases[0].uri} --protocol NAME'"
@@ -40,6 +45,8 @@ def comparable_audits(
             raise BadInputError(
                 f"{release.uri} has no finished {protocol} audit; run 'spiritlevel audit {release.uri} --protocol {protocol}'"
             )
+        for audit in audits:
+            refuse_stranger(audit, release)
         sides.append(audits[::-1])
     for one in sides[1]:
         for other in sides[0]:

@@ -106,6 +106,21 @@ def embedded_choices() -> dict[str, Any]:
     }
 
 
+def refuse_stranger(audit: Audit, release: ModelRelease) -> None:
+    """Refuse evidence of another model under the same name and version: one registry was lost, or a model replaced.
+
+    Raises
+    ------
+    BadInputError
+        When the audit's release was another model than the registered one.
+    """
+    if audit.release.model != release.model:
+        raise BadInputError(
+            f"the ledger's audit {audit.id} of {release.uri} asked {audit.release.model!r}, but the registry now says "
+            f"{release.model!r}; answers of one model are never shown as another's. Register the model as a new version"
+        )
+
+
 def ordered(workspace: Workspace, release: ModelRelease, order: Order) -> Audit:
     """The audit this order means: the newest occasion that asks the same, or a new one.
 
@@ -119,6 +134,8 @@ def ordered(workspace: Workspace, release: ModelRelease, order: Order) -> Audit:
     same = workspace.ledger.audits(
         family=release.family, version=release.version, protocol=plan.protocol, collection_key=plan.collection_key
     )
+    for audit in same:
+        refuse_stranger(audit, release)
     newest = next((audit for audit in reversed(same) if audit.source == "live"), None)
     if newest is None or order.new or (order.again and newest.concluded):
         return workspace.ledger.order(release, plan, protocol.requests(plan))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import enum
-import json
 import re
-import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +11,18 @@ REMOVED_KEY = "[api key removed]"
 # Placeholders for servers without keys ("none", "EMPTY") are shorter; replacing them would damage answers.
 SHORTEST_KEY = 6
 LONGEST_LINE = 400
+
+
+def _spellings(letter: str) -> str:
+    r"""Pattern for one character as it is, after backslashes, or as JSON, a URL or HTML spell it.
+
+    >>> bool(re.fullmatch(_spellings("/"), "\\/")), bool(re.fullmatch(_spellings("k"), "\\u006b"))
+    (True, True)
+    """
+    code = ord(letter)
+    percent = "".join(f"%{byte:02x}" for byte in letter.encode("utf-8", "replace"))
+    forms = [re.escape(letter), rf"u{code:04x}", rf"x{code:02x}"]
+    return rf"(?:\\{{0,4}}(?:{'|'.join(forms)})|{re.escape(percent)}|&#{code};|&#x{code:x};)"
 
 
 class Redaction:
@@ -37,11 +47,9 @@ class Redaction:
     """
 
     def __init__(self, key: str | None) -> None:
-        forms: list[str] = []
+        self._spelled = None
         if key and len(key) >= SHORTEST_KEY:
-            # As it is, and as a URL or a JSON string would spell it.
-            forms = list(dict.fromkeys([key, urllib.parse.quote(key, safe=""), json.dumps(key)[1:-1]]))
-        self._forms = forms
+            self._spelled = re.compile("".join(map(_spellings, key)), re.IGNORECASE)
 
     def __repr__(self) -> str:
         return "Redaction()"
@@ -49,8 +57,8 @@ class Redaction:
     def of(self, value: Any) -> Any:
         """The value without the key; mappings and lists are gone through, their keys included."""
         if isinstance(value, str) and not isinstance(value, enum.Enum):
-            for form in self._forms:
-                value = value.replace(form, REMOVED_KEY)
+            if self._spelled is not None:
+                value = self._spelled.sub(REMOVED_KEY, value)
             if value.isascii() and "\x00" not in value:
                 return value
             return re.sub("[\x00\ud800-\udfff]", "\ufffd", value)

@@ -27,7 +27,7 @@ def checked_family(family: str) -> None:
 
 def checked_model(model: str) -> None:
     """Refuse an id that no endpoint could be asked for."""
-    if not re.fullmatch(r"[^\s\x00-\x1f\x7f]{1,250}", model):
+    if not re.fullmatch(r"[^\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]{1,250}", model):
         raise BadInputError(f"a model id is 1 to 250 characters without spaces; got {model[:60]!r}")
 
 
@@ -41,6 +41,18 @@ def checked_variable(name: str | None) -> None:
             "api_key_env is the name of the environment variable that holds the key, such as OPENAI_API_KEY; "
             "what was given is not a variable name or looks like a key itself (not repeated here)"
         )
+
+
+def without_password(base_url: str | None) -> str | None:
+    """The endpoint without user and password: tags can be written by tools that do not know better.
+
+    >>> without_password("http://me:secret@host:8000/v1")
+    'http://host:8000/v1'
+    """
+    if base_url is None or "@" not in base_url:
+        return base_url
+    parts = urllib.parse.urlsplit(base_url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def checked_url(base_url: str | None) -> str | None:
@@ -63,7 +75,13 @@ def checked_url(base_url: str | None) -> str | None:
         raise BadInputError(
             "the endpoint's URL holds a user, password or key (not repeated here); give the key by api_key_env"
         )
-    if parts.scheme not in REMOTE or not parts.hostname or not port_is_fine or re.search(r"\s", base_url):
+    if (
+        parts.scheme not in REMOTE
+        or not parts.hostname
+        or not port_is_fine
+        or parts.fragment
+        or re.search(r"\s", base_url)
+    ):
         raise BadInputError(f"an endpoint is http://..., https://... or embedded:NAME; got {base_url!r}")
     return base_url.rstrip("/")
 

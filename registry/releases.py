@@ -19,6 +19,7 @@ from registry.release_fields import (
     checked_price,
     checked_url,
     checked_variable,
+    without_password,
 )
 from registry.stores import REMOTE, active, experiment, opened, quoted
 
@@ -95,7 +96,7 @@ class UnknownReleaseError(BadInputError, LookupError):
 # ---------------------------------------------------------------- reading a model version
 
 
-def _number(tags: Mapping[str, str], name: str, uri: str) -> float | None:
+def _number(tags: Mapping[str, str], name: str) -> float | None:
     text = tags.get(f"spiritlevel.{name}")
     if not text:
         return None
@@ -103,9 +104,8 @@ def _number(tags: Mapping[str, str], name: str, uri: str) -> float | None:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or value < 0:
-        raise BadInputError(f"tag spiritlevel.{name} of {uri} should be a number, zero or more; it is {text!r}")
-    return value
+    # Tags can be edited by anybody; one that is no number says nothing, and must not stop every other release.
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def _model_id(client: MlflowClient, version: ModelVersion) -> str:
@@ -122,18 +122,20 @@ def _model_id(client: MlflowClient, version: ModelVersion) -> str:
 
 
 def _release(client: MlflowClient, found: ModelVersion) -> ModelRelease:
-    tags, uri = found.tags, f"models:/{found.name}/{found.version}"
-    previous = _number(tags, "previous", uri)
+    tags = found.tags
+    previous = _number(tags, "previous")
     return ModelRelease(
         family=found.name,
         version=int(found.version),
         model=_model_id(client, found),
-        base_url=tags.get("spiritlevel.base_url") or None,
+        base_url=without_password(tags.get("spiritlevel.base_url") or None),
         api_key_env=tags.get("spiritlevel.api_key_env") or None,
         released=tags.get("spiritlevel.released") or None,
-        previous=None if previous is None else int(previous),
-        price_input=_number(tags, "price_input", uri),
-        price_output=_number(tags, "price_output", uri),
+        previous=int(previous)
+        if previous is not None and previous == int(previous) and previous != int(found.version)
+        else None,
+        price_input=_number(tags, "price_input"),
+        price_output=_number(tags, "price_output"),
         run_id=found.run_id or None,
     )
 

@@ -64,6 +64,31 @@ def _refuse_damage(path: Path) -> None:
         )
 
 
+def _make_whole(path: Path) -> None:
+    """Make a new store whole or not at all, once: MLflow's own making cannot be interrupted, nor done by two at once."""
+    if path.exists() and path.stat().st_size:
+        return
+    from filelock import FileLock
+
+    with FileLock(f"{path}.lock"):
+        if path.exists() and path.stat().st_size:
+            return
+        part = path.with_name(f".{path.name}.part")
+        part.unlink(missing_ok=True)
+        client = _client(f"sqlite:///{part}")
+        client.search_experiments(max_results=1)
+        client.search_registered_models(max_results=1)
+        part.replace(path)
+
+
+def _client(tracking_uri: str) -> MlflowClient:
+    from mlflow import MlflowClient
+
+    if "MLFLOW_LOGGING_LEVEL" not in os.environ:  # else "Creating initial MLflow database tables..." and the like
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+
+
 def opened(tracking_uri: str) -> MlflowClient:
     """A client of the MLflow store at ``tracking_uri``, for runs and registry alike: quiet, and without telemetry.
 
@@ -83,15 +108,13 @@ def opened(tracking_uri: str) -> MlflowClient:
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     parts = urllib.parse.urlsplit(tracking_uri)
-    if parts.scheme == "sqlite" and (path := parts.path[1:]) and path != ":memory:":
+    # Not by the parsed address: a number sign in a folder's name would cut it off.
+    if parts.scheme == "sqlite" and (path := tracking_uri.removeprefix("sqlite:///")) and path != ":memory:":
         _refuse_damage(Path(path))
+        _make_whole(Path(path))
     if parts.scheme in REMOTE:
         _reach(tracking_uri)
-    from mlflow import MlflowClient
-
-    if "MLFLOW_LOGGING_LEVEL" not in os.environ:  # else "Creating initial MLflow database tables..." and the like
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-    return MlflowClient(tracking_uri=tracking_uri, registry_uri=tracking_uri)
+    return _client(tracking_uri)
 
 
 _active_uri = threading.Lock()

@@ -57,6 +57,7 @@ class Script:
     unsupported : parameters answered with 400, and the name to use instead or None (only the default is taken)
     served : served model ids that alternate; empty serves ``MODEL-2026-01-01``
     latency_s : time that each call takes; per_call : personas per answer, else what the prompt asks for
+    extra_fields : further fields at the top of every answer's body
     """
 
     models: dict[str, float] = dataclasses.field(default_factory=lambda: {"stub-1": 0.0, "stub-2": 0.4})
@@ -69,6 +70,7 @@ class Script:
     served: Sequence[str] = ()
     latency_s: float = 0.0
     per_call: int | None = None
+    extra_fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def behaviour(self, call: int, seed: int | None, seed_call: int) -> dict[str, Any]:
         """Behaviour of the ``call``-th call, the ``seed_call``-th with its seed (both from 0)."""
@@ -215,7 +217,7 @@ def _completion(script: Script, body: dict[str, Any], behaviour: dict[str, Any],
         answer["choices"] = []
     if kind == "no-usage":
         del answer["usage"]
-    return json.dumps(answer).encode()
+    return json.dumps({**script.extra_fields, **answer}).encode()
 
 
 def _failure(kind: str, behaviour: dict[str, Any], body: dict[str, Any], echo: str) -> tuple[int, bytes] | None:

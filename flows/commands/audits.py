@@ -202,6 +202,9 @@ def audit(
             budget_tokens=budget_tokens,
             budget_usd=budget_usd,
         )
+        workspace.releases.previous(
+            found
+        )  # a declared previous release that is not there is said before anything is asked
         asked = ordered(workspace, found, order)
         if flow:
             in_flow(found.uri, order, limits, workspace.home)
@@ -286,7 +289,8 @@ def import_command(
     ],
     protocol: Annotated[str, typer.Option("--protocol", help="The instrument whose prompt was used.")],
     per_call: Annotated[
-        int | None, typer.Option(min=1, help="Personas asked for per call, when known: shortfall is then counted.")
+        int | None,
+        typer.Option(min=1, max=10_000, help="Personas asked for per call, when known: shortfall is then counted."),
     ] = None,
     json: JsonOption = False,
     home: HomeOption = None,

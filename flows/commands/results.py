@@ -208,12 +208,18 @@ def card(
 
 def written(path: Path, text: str) -> None:
     """Write a file whole or not at all, with one clear sentence when it cannot be."""
-    temporary = path.with_name(f".{path.name}.part")
     try:
+        target = path.resolve()
+        if target.is_dir():
+            raise BadInputError(f"{path} is a folder; name a file in it")
+        if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
+            target.write_text(text, encoding="utf-8")
+            return
+        temporary = target.with_name(f".{target.name}.part")
         temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise BadInputError(f"{path} cannot be written: {error.strerror or error}") from error
+        temporary.replace(target)
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that lead in a circle
+        raise BadInputError(f"{path} cannot be written: {getattr(error, 'strerror', None) or error}") from error
 
 
 def export(

@@ -82,7 +82,7 @@ def interval(text: str) -> timedelta:
     >>> interval("7d")
     datetime.timedelta(days=7)
     """
-    found = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
     if not found or int(found[1]) == 0:
         raise BadInputError(f"an interval is a number with s, m, h, d or w, such as 7d or 12h; not {text!r}")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])

@@ -11,8 +11,11 @@ import dataclasses
 import enum
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
+
+from metrics.errors import BadInputError
 
 
 class Outcome(enum.StrEnum):
@@ -56,6 +59,12 @@ class Sampling:
     top_p: float | None = None
     max_tokens: int | None = None
     extra: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "top_p"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise BadInputError(f"{name} should be a finite number, not {value}")
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that are set, by name, standard and extra together."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,11 @@ def answers_from(path: Path) -> list[Response]:
     BadInputError
         One sentence: what was expected, in which line or column, what came.
     """
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except (OSError, ValueError) as error:
+        raise BadInputError(f"the file cannot be opened: {error}") from error
+    if not there:
         raise BadInputError(f"there is no file {path}; give the path of a .jsonl, .csv or .parquet file of answers")
     suffix = path.suffix.lower()
     if suffix in {".jsonl", ".json", ".ndjson"}:
@@ -93,13 +98,15 @@ def _from_lines(path: Path) -> Iterator[Response]:
                 if line.strip():
                     yield _response(index, line, f"line {number} of {path.name}")
                     index += 1
+    except OSError as error:
+        raise BadInputError(f"{path.name} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start})") from error
 
 
 def _response(index: int, line: str, place: str) -> Response:
     try:
-        answer = json.loads(line, parse_constant=_refuse_constant)
+        answer = json.loads(line, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadInputError(f"{place} is not a JSON object: {error}") from error
     if not isinstance(answer, dict) or "text" not in answer:
@@ -122,8 +129,9 @@ def _response(index: int, line: str, place: str) -> Response:
                 f'{place}: "failure" should be "timed out" or "provider error", not {values["failure"]!r}'
             )
         values["failure"] = Outcome(values["failure"])
-    if not isinstance(values.get("latency_s", 0.0), int | float):
-        raise BadInputError(f'{place}: "latency_s" should be a number, not {type(values["latency_s"]).__name__}')
+    latency = values.get("latency_s", 0.0)
+    if not isinstance(latency, int | float) or isinstance(latency, bool) or not 0 <= latency < 1e9:
+        raise BadInputError(f'{place}: "latency_s" should be a number of seconds, not {str(latency)[:40]}')
     usage = answer.get("usage")
     if usage is not None and not isinstance(usage, dict):
         raise BadInputError(f'{place}: "usage" should be an object, not {type(usage).__name__}')
@@ -132,6 +140,13 @@ def _response(index: int, line: str, place: str) -> Response:
         if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31:
             values[name] = count
     return Response(index=index, text=text, extra=answer, **values)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large for a number")
+    return value
 
 
 def _refuse_constant(name: str) -> None:
@@ -159,6 +174,10 @@ def _from_rows(path: Path) -> Iterator[Response]:
         raise BadInputError(
             f"{path.name} needs the columns call, {', '.join(ATTRIBUTES)}; it has no {', '.join(missing)}"
         )
+    odd = [c for c in ("call", *ATTRIBUTES) if frame[c].map(lambda value: isinstance(value, bytes | list | dict)).any()]
+    odd += [c for c in ("call", *ATTRIBUTES) if c not in odd and frame[c].map(lambda v: hasattr(v, "__array__")).any()]
+    if odd:
+        raise BadInputError(f"{path.name}: the column {odd[0]} should hold text, and holds lists, bytes or structures")
     if frame["call"].isna().any():
         row = int(frame["call"].isna().to_numpy().argmax()) + 2
         raise BadInputError(f"{path.name} has no call in row {row}; every persona belongs to one call")

@@ -51,6 +51,23 @@ def migrate(engine: Engine, revision: str = "head") -> None:
         command.upgrade(config, revision)
 
 
+def _make_whole(path: Path) -> None:
+    """Make a new SQLite ledger whole or not at all: a process may be killed, or two may come first at once."""
+    if (path.exists() and path.stat().st_size) or not path.parent.is_dir():
+        return
+    from filelock import FileLock
+
+    with FileLock(f"{path}.lock"):
+        if path.exists() and path.stat().st_size:
+            return
+        part = path.with_name(f".{path.name}.part")
+        part.unlink(missing_ok=True)
+        engine = sqlalchemy.create_engine(URL.create("sqlite", database=str(part)))
+        migrate(engine)
+        engine.dispose()
+        part.replace(path)
+
+
 def open_engine(url: str | URL) -> Engine:
     """Engine of a ledger that exists and is migrated.
 
@@ -62,6 +79,8 @@ def open_engine(url: str | URL) -> Engine:
     address = make_url(url)
     place = _place(address)
     try:
+        if address.get_backend_name() == "sqlite" and address.database:
+            _make_whole(Path(address.database))
         engine = sqlalchemy.create_engine(address)
         if engine.dialect.name == "sqlite":
             event.listen(engine, "connect", _set_sqlite_pragmas)

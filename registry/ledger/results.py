@@ -166,6 +166,19 @@ class Results(LedgerConnection):
         with self._writing() as connection:
             connection.execute(comparisons.update().where(comparisons.c.id == comparison_id).values(run_id=run_id))
 
+    def fact(self, name: str) -> str:
+        """A remembered text by its name; empty when there is none."""
+        found = self._all(sa.select(facts.c.value).where(facts.c.name == _fact_name(name)))
+        return str(found[0]["value"]) if found else ""
+
+    def set_fact(self, name: str, value: str) -> None:
+        """Remember a text under a name; an empty one is forgotten."""
+        key = _fact_name(name)
+        with self._writing() as connection:
+            connection.execute(facts.delete().where(facts.c.name == key))
+            if value:
+                connection.execute(facts.insert().values(name=key, value=value))
+
     def publish_to(self, store: str) -> bool:
         """Say where results are published to from now on; when it is another store, nothing counts as published there.
 
@@ -184,3 +197,8 @@ class Results(LedgerConnection):
             connection.execute(audits.update().values(run_id=None))
             connection.execute(comparisons.update().values(run_id=None))
         return True
+
+
+def _fact_name(name: str) -> str:
+    """The name, or its hash when it is longer than the column."""
+    return name if len(name) <= 80 else content_hash(name)

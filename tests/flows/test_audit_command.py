@@ -260,3 +260,47 @@ def test_an_order_that_was_never_answered_can_be_given_again_with_another_size(s
     assert [(audit["occasion"], audit["requests"]) for audit in spiritlevel.json("status")["audits"]] == [(1, 2)]
     spiritlevel("audit", release, *PROTOCOL, "--seed", 2**31, code=2)
     assert "a seed is a whole number" in spiritlevel.stderr
+
+
+def test_a_field_of_the_provider_is_never_taken_for_our_bookkeeping(spiritlevel):
+    from tests.stub_server import Script
+
+    assert "extra_fields" in Script.__dataclass_fields__
+    with StubServer(extra_fields={"lost": True, "tries": "abc", "permanent": True}) as server:
+        release = registered(spiritlevel, server.base_url)
+        result = spiritlevel.json("audit", release, *PROTOCOL, "--personas", 100)
+    assert result["channels"]["usable"] == 100
+
+
+def test_answers_of_one_model_are_never_shown_as_anothers(spiritlevel):
+    with StubServer() as server:
+        release = registered(spiritlevel, server.base_url)
+        spiritlevel("audit", release, *PROTOCOL, "--personas", 20)
+        from mlflow import MlflowClient
+
+        client = MlflowClient(f"sqlite:///{spiritlevel.home / 'mlflow.db'}")
+        client.set_model_version_tag("nova", "1", "spiritlevel.model", "stub-2")
+        spiritlevel("audit", release, *PROTOCOL, "--personas", 20, code=2)
+    assert "'stub-1'" in spiritlevel.stderr
+    assert "'stub-2'" in spiritlevel.stderr
+
+
+def test_an_occasion_that_was_never_answered_does_not_replace_a_good_one_and_is_asked_again(spiritlevel, tmp_path):
+    with stub_process(tmp_path) as url:
+        release = registered(spiritlevel, url)
+        good = spiritlevel.json("audit", release, *PROTOCOL, "--personas", 100)
+        script = urllib.request.Request(url.replace("/v1", "/script"), json.dumps({"default": "500"}).encode())
+        urllib.request.urlopen(script).read()
+        spiritlevel("audit", release, *PROTOCOL, "--personas", 100, "--new", "--attempts", 1, code=2)
+        assert json.loads(spiritlevel("card", "nova", "--format", "json"))["audit"]["id"] == good["audit"]
+        script = urllib.request.Request(url.replace("/v1", "/script"), json.dumps({"default": "ok"}).encode())
+        urllib.request.urlopen(script).read()
+        result = spiritlevel.json("audit", release, *PROTOCOL, code=None)
+    assert (result["occasion"], result["channels"]["usable"]) == (2, 100)
+
+
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_temperature_that_is_no_number_is_refused_before_anything_is_ordered(spiritlevel, value):
+    release = registered(spiritlevel, "http://127.0.0.1:9/v1")
+    spiritlevel("audit", release, *PROTOCOL, "--personas", 20, "--temperature", value, code=2)
+    assert spiritlevel.json("status")["audits"] == []

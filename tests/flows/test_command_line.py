@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,56 @@ def test_help_starts_without_the_heavy_libraries():
     script = f"import sys, flows.cli; print([name for name in '{heavy}'.split() if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_two_first_commands_at_once_on_a_new_home_both_work(tmp_path):
+    home = tmp_path / "home"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    commands = [
+        [sys.executable, "-m", "flows.cli", "release", "add", family, "--model", "m-2026-01-01", "--home", str(home)]
+        for family in ("one", "two")
+    ]
+    running = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for command in commands]
+    ended = [(process.communicate()[1], process.returncode) for process in running]
+    assert [code for _, code in ended] == [0, 0], ended
+
+
+def test_a_first_command_that_is_killed_leaves_a_home_that_works(tmp_path):
+    home = tmp_path / "home"
+    command = [
+        sys.executable,
+        "-m",
+        "flows.cli",
+        "release",
+        "add",
+        "nova",
+        "--model",
+        "m-2026-01-01",
+        "--home",
+        str(home),
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (home / ".mlflow.db.part").exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+    process.kill()
+    process.wait()
+    assert not (home / "mlflow.db").exists()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_device_is_written_to_and_a_link_is_followed_but_neither_is_replaced(tmp_path):
+    from flows.commands.results import written
+    from metrics.errors import BadInputError
+
+    real, link = tmp_path / "real.md", tmp_path / "link.md"
+    real.write_text("old")
+    link.symlink_to(real)
+    written(link, "new")
+    assert (link.is_symlink(), real.read_text()) == (True, "new")
+    written(Path("/dev/null"), "nothing")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(BadInputError, match="is a folder"):
+        written(tmp_path, "x")

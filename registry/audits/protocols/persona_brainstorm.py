@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PROMPTS = Path(__file__).parent.parent / "prompts"
 AXES = ("name", "gender", "ethnicity", "sexual_orientation")
 SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
+LARGEST_SIZE = 10_000_000
 LARGEST_SEED = 2**31 - 1  # what every provider and database takes
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
@@ -81,8 +82,8 @@ class PersonaBrainstorm:
         decoding_spec: str | None = None,
     ) -> AuditPlan:
         """Plan ``size`` personas. Exactly ceil(size / per_call) requests are made; there is no top-up."""
-        if size < 1:
-            raise BadInputError(f"an audit needs at least 1 persona, not {size}")
+        if not 1 <= size <= LARGEST_SIZE:
+            raise BadInputError(f"an audit asks for 1 to {LARGEST_SIZE:,} personas, not {size:,}")
         if not 0 <= seed < LARGEST_SEED:
             raise BadInputError(f"a seed is a whole number from 0 to {LARGEST_SEED - 1}, not {seed}")
         return AuditPlan(
