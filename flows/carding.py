@@ -9,7 +9,7 @@ from typing import Any
 from dashboards.card import DEBIASED, MEAN, OVERALL, Cardinality, HistoryPoint, ModelCard, NameCoverage, UnmappedTerm
 from flows.concluding import reference_audit
 from flows.judging import judged
-from flows.scoring import Scored, finished, scored
+from flows.scoring import Scored, finished, scored, scores_of
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.results import Score
@@ -69,7 +69,7 @@ def _history(audits: Sequence[Audit]) -> list[Audit]:
 
 
 def _point(workspace: Workspace, audit: Audit, titles: Sequence[str]) -> HistoryPoint:
-    scores = scored(workspace, audit).scores
+    scores = scores_of(workspace, audit)
     verdicts = workspace.ledger.comparisons(family=audit.release.family, protocol=audit.protocol, current=audit.id)
     return HistoryPoint(
         release=audit.release,

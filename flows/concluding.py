@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 from flows.judging import judged, why_not_comparable
-from flows.scoring import Scored, finished, read_answers, scored
+from flows.scoring import Scored, finished, is_current, read_answers, scored, scores_of
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.ledger.values import Audit, StoredComparison
@@ -113,7 +113,8 @@ def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) ->
         return
     unfinished = f"unpublished {family} {protocol}"
     audits = finished(workspace, family=family, protocol=protocol)
-    fresh = [result for result in (scored(workspace, audit) for audit in audits) if result.audit.run_id is None]
+    behind = [audit for audit in audits if audit.run_id is None or not is_current(workspace, audit)]
+    fresh = [result for result in (scored(workspace, audit) for audit in behind) if result.audit.run_id is None]
     waiting = [c for c in workspace.ledger.comparisons(family=family, protocol=protocol) if c.run_id is None]
     if not (fresh or waiting or workspace.ledger.fact(unfinished)):
         return
@@ -164,7 +165,7 @@ def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tel
 
     def publish() -> None:
         points = [
-            (audit.finished_at or audit.ordered_at, audit.release, scored(workspace, audit).scores)
+            (audit.finished_at or audit.ordered_at, audit.release, scores_of(workspace, audit))
             for audit in finished(workspace, family=family, protocol=protocol)
         ]
         tracking.publish_timeline(workspace.tracking, family, protocol, points)

@@ -86,6 +86,25 @@ def _covers(protocol: Any, names: Sequence[str], reading: Reading) -> bool:
     return bool(best == 0 or used.isin(names).sum() >= TAKE_NAMES_AGAIN_BELOW * best)
 
 
+def is_current(workspace: Workspace, audit: Audit) -> bool:
+    """Whether an audit's stored scores are of today's scoring version, told without reading its answers.
+
+    Only with a frozen name list: before the family's first comparison an audit is scored on its own names.
+    """
+    frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
+    if frozen is None or audit.state == "open":
+        return False
+    current: str = workspace.protocol(audit.protocol).scoring_version(frozen.names)
+    return audit.scoring_version == current
+
+
+def scores_of(workspace: Workspace, audit: Audit) -> list[Score]:
+    """An audit's scores under today's scoring version; its answers are read only when they have to be scored again."""
+    if is_current(workspace, audit):
+        return workspace.ledger.scores(audit.id)
+    return scored(workspace, audit).scores
+
+
 def scored(workspace: Workspace, audit: Audit) -> Scored:
     """The audit's scores under today's scoring version; measured now when the stored ones are of another."""
     if audit.state == "open":
