@@ -10,6 +10,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from flows.settings import Home, silence
+
+silence()  # a worker imports this module by itself, and Prefect reads its settings when it is imported
+
 from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
@@ -19,7 +23,6 @@ from flows.auditing import refuse_silence
 from flows.collecting import Limits, Place, collect_answers, open_requests, place_of
 from flows.concluding import Conclusion, closed, concluded, publish_all
 from flows.ordering import Order, ordered
-from flows.settings import Home
 from flows.workspace import Workspace, opened
 
 BATCH = 50  # requests a task: Prefect's own cost per task then stays below a few per cent

@@ -138,8 +138,15 @@ class Home:
             "MPLCONFIGDIR": str(self.path / "cache" / "matplotlib"),
             "MLFLOW_TRACKING_URI": self.tracking_uri,
         }
-        for name, value in (_QUIET | own).items():
+        silence()
+        for name, value in own.items():
             os.environ.setdefault(name, value)
+
+
+def silence() -> None:
+    """Turn telemetry and chatter of the libraries off; to be called before mlflow or prefect are imported."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
 
 
 def _configuration(path: Path) -> Configuration:

@@ -45,6 +45,7 @@ from metrics.results import Comparison, Score
 from registry.audits.channels import Channels
 from registry.ledger.values import Audit
 from registry.releases import RELEASES_EXPERIMENT, ModelRelease
+from registry.stores import quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,6 +113,7 @@ def publish_audit(
         at_ms=moment_ms(audit.ordered_at),
         parent=parent,
     )
+    _supersede(client, run_id, f"{ledger}/{audit.id}/")
     add_points(client, run_id, measured, at_ms=at_ms, step=0)
     logged = [{"path": f"tables/{table}.json", "type": "table"} for table in tables]
     tags = {
@@ -140,6 +142,15 @@ def publish_audit(
     add_points(client, parent, headline, at_ms=at_ms, step=day_step(finished))
     client.set_terminated(run_id, end_time=at_ms)
     return run_id
+
+
+def _supersede(client: MlflowClient, run_id: str, same_audit: str) -> None:
+    """Mark earlier runs of the same audit: its stored answers were scored anew, and two runs would look like two audits."""
+    home = client.get_run(run_id).info.experiment_id
+    for run in client.search_runs([home], f'tags."spiritlevel.audit_key" LIKE {quoted(same_audit + "%")}'):
+        if run.info.run_id != run_id and "spiritlevel.superseded_by" not in run.data.tags:
+            client.set_tag(run.info.run_id, "spiritlevel.superseded_by", run_id)
+            client.set_tag(run.info.run_id, "mlflow.runName", f"{run.info.run_name} (superseded)")
 
 
 def _table(frame: pd.DataFrame) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +72,15 @@ def home(migrated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def spiritlevel(home: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """The command line on a home folder of the test's own."""
     return CommandLine(home, capsys)
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[None]:
+    """Prefect's own temporary server, started once; a loaded machine takes long for it."""
+    from flows.settings import silence
+
+    silence()
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=240):
+        yield

@@ -9,14 +9,6 @@ import pytest
 from tests.stub_server import StubServer
 
 
-@pytest.fixture(scope="module")
-def prefect_server(tmp_path_factory):
-    from prefect.testing.utilities import prefect_test_harness
-
-    with prefect_test_harness(server_startup_timeout=240):
-        yield
-
-
 @pytest.mark.usefixtures("prefect_server")
 def test_the_flow_audits_in_batches_and_alerts_once_when_a_release_regressed(spiritlevel, monkeypatch):
     import flows.audit

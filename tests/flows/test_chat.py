@@ -71,7 +71,7 @@ def test_an_answer_carries_what_the_provider_says_of_itself():
     assert response.prompt_tokens == 50
     assert response.completion_tokens > 20
     assert response.received_at == "2026-03-01T00:00:00+00:00"
-    assert response.extra == {"service_tier": "default", "request_id": "req_1", "stub_note": {"call": 0}}
+    assert response.extra == {"service_tier": "default", "request_id": "req_1", "provider": {"stub_note": {"call": 0}}}
 
 
 def test_the_same_seed_has_the_same_answer_and_another_seed_another():

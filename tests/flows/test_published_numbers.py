@@ -69,6 +69,11 @@ def test_every_number_and_verdict_of_a_comparison_is_in_mlflow(compared):
             assert run.metrics.get(name) == getattr(row, part)
 
 
+def test_an_audit_that_was_scored_anew_has_one_run_that_is_not_superseded(compared):
+    names = [run.name for run in _runs(compared) if run.tags.get("spiritlevel.kind") == "audit"]
+    assert len(names) == len(compared.ledger.audits())
+
+
 def test_publishing_again_changes_nothing(compared, spiritlevel):
     client = compared.tracking.client()
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
@@ -118,4 +123,5 @@ with opened(Home(sys.argv[1])) as workspace:
 def _runs(workspace):
     client = workspace.tracking.client()
     experiments = [e.experiment_id for e in client.search_experiments() if e.name.startswith("spiritlevel")]
-    return [read_back(workspace.tracking, run.info.run_id) for run in client.search_runs(experiments)]
+    runs = [read_back(workspace.tracking, run.info.run_id) for run in client.search_runs(experiments)]
+    return [run for run in runs if not run.name.endswith("(superseded)")]

@@ -72,6 +72,7 @@ def test_an_alert_is_written_once_and_survives_a_line_that_was_cut_off(tmp_path)
     assert len(lines) == 3
 
 
+@pytest.mark.usefixtures("prefect_server")
 def test_a_provider_that_is_down_does_not_end_the_service_and_the_reason_is_told(spiritlevel, monkeypatch):
     spiritlevel("release", "add", "nova", "--model", "m-2026-01-01", "--base-url", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "CRITICAL")
