@@ -61,7 +61,9 @@ def _score_caption(card: ModelCard) -> str:
     )
     if card.previous is not None:
         parts.append("An upward triangle has regressed, a downward one has improved. ")
-    return "".join([*parts, "The table below holds the same numbers."])
+    return "".join(
+        [*parts, "The table below gives the same scores where no rare category was merged for the comparison."]
+    )
 
 
 def _dimension_table(card: ModelCard) -> Table:

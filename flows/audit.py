@@ -19,7 +19,7 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
 from flows.alerts import alerted
-from flows.auditing import refuse_silence
+from flows.auditing import refuse_silence, registered
 from flows.collecting import Limits, Place, collect_answers, open_requests, place_of
 from flows.concluding import Conclusion, closed, concluded, publish_all
 from flows.ordering import Order, ordered
@@ -143,7 +143,7 @@ def _collect(workspace: Workspace, audit_id: int, limits: Limits) -> str:
     indexes = sorted({request.index for request, _ in open_requests(workspace, audit)})
     if not indexes:
         return ""
-    with place_of(workspace, audit.release, get_run_logger().info) as place:
+    with place_of(workspace, registered(workspace, audit), get_run_logger().info) as place:
         _sessions[audit_id] = _Session(workspace, place, limits)
         try:
             for start in range(0, len(indexes), BATCH):

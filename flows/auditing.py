@@ -47,7 +47,7 @@ def run_audit(
         if done and not failed:
             tell(f"resuming audit {audit.id} of {audit.release.uri}: {done} of {total} requests are answered already")
         before = total - len(work)
-        with place_of(workspace, audit.release, tell) as place:
+        with place_of(workspace, registered(workspace, audit), tell) as place:
             showing = shown(audit.release.uri, before) if shown else nullcontext(None)
             with showing as progress:
                 report = collect_answers(workspace, audit, work, place, limits, progress)
@@ -56,6 +56,13 @@ def run_audit(
     if audit.state == "open" and report is not None:
         return report
     return concluded(workspace, audit, tell=tell, compare=compare)
+
+
+def registered(workspace: Workspace, audit: Audit) -> ModelRelease:
+    """The audit's release as the registry has it now: its endpoint or key variable may have been corrected meanwhile."""
+    found = workspace.releases.find(f"{audit.release.family}/{audit.release.version}")
+    refuse_stranger(audit, found)
+    return found
 
 
 def refuse_silence(workspace: Workspace, audit: Audit) -> None:

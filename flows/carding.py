@@ -6,7 +6,17 @@ import importlib.metadata
 from collections.abc import Sequence
 from typing import Any
 
-from dashboards.card import DEBIASED, MEAN, OVERALL, Cardinality, HistoryPoint, ModelCard, NameCoverage, UnmappedTerm
+from dashboards.card import (
+    DEBIASED,
+    LIMITS,
+    MEAN,
+    OVERALL,
+    Cardinality,
+    HistoryPoint,
+    ModelCard,
+    NameCoverage,
+    UnmappedTerm,
+)
 from flows.concluding import reference_audit
 from flows.judging import judged
 from flows.scoring import Scored, finished, scored, scores_of
@@ -14,6 +24,7 @@ from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.results import Score
 from registry.ledger.values import Audit, StoredComparison
+from registry.releases import ModelRelease
 
 UNMAPPED_SHOWN = 5  # terms per attribute on the card; all of them are a table in MLflow
 
@@ -60,7 +71,16 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
         product_version=importlib.metadata.version("spiritlevel"),
         made_at=workspace.ledger.clock(),
         links=_links(current.audit, comparison),
+        limits=(*_builds(newest.release, previous if comparison else None), *LIMITS),
     )
+
+
+def _builds(*releases: ModelRelease | None) -> list[str]:
+    """What an embedded build is, in words: a degraded one is labelled wherever it is shown."""
+    from flows.weights import EMBEDDED
+
+    known = [release for release in releases if release is not None and release.model in EMBEDDED]
+    return [f"{release.uri} is {EMBEDDED[release.model].description}." for release in known]
 
 
 def _history(audits: Sequence[Audit]) -> list[Audit]:

@@ -63,6 +63,11 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
         with embedded_endpoint(name, workspace.home.path, slots=EMBEDDED_SLOTS, progress=tell) as endpoint:
             yield Place(endpoint.model, endpoint.base_url, endpoint.api_key)
         return
+    if "://" in release.model or release.model.startswith(("file:", "/")):
+        raise BadInputError(
+            f"{release.uri} was registered by another tool and says no model id to ask for (only {release.model!r}); "
+            f"set the tag spiritlevel.model on its version, and spiritlevel.base_url when it is not OpenAI's"
+        )
     key = None
     if release.api_key_env:
         key = os.environ.get(release.api_key_env)
@@ -192,12 +197,14 @@ def _budget(workspace: Workspace, audit: Audit, limits: Limits) -> Budget:
         tokens = max(0, tokens - prompt - completion)
     if dollars is not None:
         dollars = max(0.0, dollars - (cost_usd(prompt, completion, *prices.values()) or 0.0))
-    bound = audit.plan.sampling.max_tokens
+    # A first estimate for a call whose size is not bounded: what the largest took so far, else 120 tokens a persona.
+    seen = max(((r.prompt_tokens or 0) + (r.completion_tokens or 0) for r in before), default=0)
+    bound = audit.plan.sampling.max_tokens or 120 * int(audit.plan.options.get("per_call", 1))
     # Two characters a token is more than any tokenizer needs for the prompts of an audit.
     longest = max((len(text) for text in audit.plan.prompts.values()), default=0) // 2
     return Budget(
         max_tokens=tokens,
         max_cost_usd=dollars,
-        first_call_tokens=longest + bound if bound is not None else None,
+        first_call_tokens=max(seen, longest + bound),
         **prices,
     )

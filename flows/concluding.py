@@ -34,7 +34,8 @@ class Conclusion:
         if verdict == "regressed":
             return 1
         measured = any(score.value is not None for score in self.scored.scores if score.metric == "cramers-v")
-        if self.scored.audit.state == "incomplete" or not measured:
+        mixed = self.scored.reading.channels.mixed_release
+        if self.scored.audit.state == "incomplete" or not measured or mixed:
             return 3
         return 3 if verdict in {"inconclusive", "not measurable"} else 0
 

@@ -12,6 +12,7 @@ from flows.collecting import Limits
 from flows.collection import CollectionReport
 from flows.concluding import Conclusion
 from flows.ordering import EMBEDDED_SCHEME, Order, ordered
+from flows.weights import EMBEDDED
 from flows.workspace import Workspace
 from registry.releases import ModelRelease
 
@@ -49,7 +50,7 @@ def demonstrated(
     """
     conclusions = []
     for release in demo_releases(workspace):
-        tell(f"{release.uri}: {release.model}")
+        tell(f"{release.uri}: {EMBEDDED[release.model].description}")
         order = Order(protocol=PROTOCOL, size=personas)
         audits = workspace.ledger.audits(family=FAMILY, version=release.version, protocol=PROTOCOL)
         if audits and personas is not None and audits[-1].plan.size != personas:

@@ -210,6 +210,8 @@ def independence_design_effect(table: ClusteredTable) -> float | None:
     clusters = table.n_clusters
     if clusters < _FEWEST_CLUSTERS:
         return None
+    if clusters == table.n:
+        return 1.0  # one record a cluster is no clustering; the estimate would only echo rare categories
     p = table.counts / table.n
     r, c = p.shape
     inverse_row, inverse_column = _reciprocal(p.sum(axis=1)), _reciprocal(p.sum(axis=0))

@@ -199,16 +199,6 @@ class _Change:
         """Distance from the change to the farther end of its margin interval."""
         return max(self.margin_high - self.delta, self.delta - self.margin_low)
 
-    def times_more(self, policy: Policy) -> float | None:
-        """How many times the size would settle it, if the change is as it now looks; None beyond 1000."""
-        factors = []
-        if self.delta and abs(self.delta) >= policy.smallest_change:
-            factors.append((self.smallest_change / abs(self.delta)) ** 2)
-        if abs(self.delta) < policy.margin:
-            factors.append((self.reach / (policy.margin - abs(self.delta))) ** 2)
-        least = min(factors, default=math.inf)
-        return max(least, 1.1) if least <= 1000 else None
-
     def open_question(self, policy: Policy) -> str:
         """Why the numbers give neither a change nor equivalence."""
         found = f"{self.delta:+.3f} (q {_probability(self.qvalue)})"
@@ -220,9 +210,7 @@ class _Change:
                 f"({self.margin_low:+.3f} to {self.margin_high:+.3f}) is not inside +-{policy.margin:g}"
             )
         able = f"this size shows changes of {self.smallest_change:.2f} or more"
-        factor = self.times_more(policy)
-        more = f"; about {factor:.1f} times as many personas would decide" if factor is not None else ""
-        return f"{size}; {able}{more}"
+        return f"{size}; {able}"
 
 
 def judged(row: Comparison, policy: Policy, *, by_name: bool = False, note: str = "") -> Comparison:

@@ -82,8 +82,14 @@ def result_text(conclusion: Conclusion) -> str:
         else f"{channels.usable:,} personas"
     )
     lines.append(f"{channels.calls:,} calls, {asked}, {channels.usable:,} usable ({rates})")
+    if audit.state == "incomplete":
+        lines.append(
+            f"incomplete: some calls brought no answer; 'spiritlevel retry {audit.release.uri} --failed' asks them again"
+        )
     if channels.mixed_release:
-        lines.append(f"answered by more than one model: {', '.join(sorted(channels.served_models))}")
+        lines.append(
+            f"mixed release, no verdict: answered by more than one model: {', '.join(sorted(channels.served_models))}"
+        )
     served = [model for model in channels.served_models if model != channels.requested_model]
     if channels.requested_model and served and not channels.mixed_release:
         lines.append(f"asked for {channels.requested_model}, answered by {served[0]}")

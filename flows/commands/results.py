@@ -148,6 +148,8 @@ def compare(
     with workspace_of(home) as workspace:
         policy = workspace.home.policy()
         one, other = workspace.releases.find(previous), workspace.releases.find(current)
+        if one.uri == other.uri:
+            raise BadInputError(f"{one.uri} cannot be compared with itself; name two releases")
         name = chosen_protocol(workspace, protocol, [one, other])
         comparison = compare_releases(workspace, one, other, name, policy)
         sides = {

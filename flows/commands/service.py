@@ -124,7 +124,6 @@ def ui(
     Example: spiritlevel ui --port 5001
     """
     import os
-    import subprocess
 
     from flows.tracking import ui_command, ui_environment
 
@@ -138,5 +137,5 @@ def ui(
         print_text(shlex.join(command))
         return
     say(f"MLflow UI on http://127.0.0.1:{port} (stop with Ctrl-C)")
-    served = subprocess.run(command, env=os.environ | environment, check=False)  # noqa: S603 - our own command
-    raise typer.Exit(served.returncode)
+    # In place of this process, so that whatever stops it stops the server.
+    os.execve(command[0], command, os.environ | environment)  # noqa: S606 - our own command

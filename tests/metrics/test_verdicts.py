@@ -65,7 +65,7 @@ def measured(delta: float, *, q: float = 0.5, q_up: float = 0.5, reach: float = 
         (measured(-0.06, q=0.03, q_up=1.0), "improved", "q = 0.030"),
         (measured(-0.06, q=0.06, q_up=1.0), "inconclusive", "not inside +-0.1"),
         (measured(0.02), "unchanged", "is inside +-0.1"),
-        (measured(0.02, reach=0.08), "inconclusive", "times as many personas would decide"),
+        (measured(0.02, reach=0.08), "inconclusive", "this size shows changes of"),
         (measured(0.3, q=0.0001, q_up=0.0001, clusters_current=19), "inconclusive", "20 requests"),
     ],
 )
@@ -78,11 +78,6 @@ def test_a_row_without_numbers_cannot_be_judged() -> None:
     (row,) = withheld(WITHOUT_NAMES[:1], "mixed")
     with pytest.raises(ValueError, match="has no delta, margin_low"):
         judged(row, POLICY)
-
-
-def test_the_reason_names_the_size_at_which_the_interval_would_fit() -> None:
-    # A change of .04 leaves .06 to the margin; an interval that reaches .10 must shrink to that: (.10 / .06)^2.
-    assert "about 2.8 times as many personas" in judged(measured(0.04, reach=0.10), POLICY).why
 
 
 def test_a_small_p_alone_is_never_a_regression() -> None:
