@@ -29,7 +29,7 @@ from metrics.contingency import (
     score_of,
 )
 from metrics.errors import BadInputError
-from metrics.resampling import around, resampled_v_squared
+from metrics.resampling import around, interval_error, resampled_v_squared
 from metrics.results import Score
 from metrics.severity import LEVELS, paper_score, severity, severity_indices
 from metrics.tables import (
@@ -39,6 +39,7 @@ from metrics.tables import (
     clustered_table,
     dimension_table,
     usable_records,
+    with_categories,
 )
 
 __all__ = [
@@ -104,13 +105,14 @@ def bounds(resamples: FloatArray | None, value: float) -> tuple[float | None, fl
 def _centred(measured: _Measured, *, debiased: bool) -> FloatArray | None:
     """Resampled V squared around the plain estimate, or around the jackknifed one.
 
-    A table of finite size overstates V squared, and a resample of it does so once more. The spread is kept; the shift is
-    replaced by what it should be.
+    A table of finite size overstates V squared, and a resample of it does so once more. The shape is kept; place and
+    spread are replaced by what they should be: the estimate and its error by the jackknife.
     """
     estimates = measured.estimates
-    if measured.resamples is None or estimates.v_squared_jackknife is None:
+    if measured.resamples is None or estimates.v_squared_jackknife is None or estimates.jackknife_variance is None:
         return None
-    return around(measured.resamples, estimates.v_squared_jackknife if debiased else estimates.v_squared)
+    error = interval_error(estimates.jackknife_variance, measured.table.n_clusters)
+    return around(measured.resamples, estimates.v_squared_jackknife if debiased else estimates.v_squared, error)
 
 
 def _mapped(values: FloatArray | None, mapping: Callable[[FloatArray], FloatArray]) -> FloatArray | None:
@@ -362,8 +364,8 @@ def association_scores(
         raise BadInputError(f"the response bootstrap needs at least 100 resamples for its bounds, got {resamples}")
     if len({dimension.title for dimension in dimensions}) < len(dimensions):
         raise BadInputError("bias dimensions need different titles; two of those given have the same")
-    interval = f"response bootstrap, B = {resamples}"
-    found = _dimensions(frame, dimensions, names, seed, resamples)
+    interval = f"response bootstrap, B = {resamples}, scaled to the jackknife error"
+    found = _dimensions(with_categories(frame, dimensions), dimensions, names, seed, resamples)
     rows = [score for item in found for score in _dimension_rows(item, interval)]
     usable = usable_records(frame)
     records = int(usable.sum()), int(frame.loc[usable, "request"].nunique())

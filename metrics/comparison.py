@@ -21,15 +21,13 @@ from scipy import special
 
 from metrics.contingency import Association, association, influence_of_v_squared, score_of, variance_of
 from metrics.multiplicity import max_t_critical, max_t_qvalues
-from metrics.resampling import around, multiplier_draws, resampled_v_squared
+from metrics.resampling import around, interval_error, multiplier_draws, resampled_v_squared
 from metrics.results import Comparison
-from metrics.tables import BiasDimension, ClusteredTable, dimension_table, usable_records
+from metrics.tables import BiasDimension, ClusteredTable, dimension_table, usable_records, with_categories
 from metrics.verdicts import (
     METRIC,
-    AnswerCoverage,
     DecidingSize,
     Policy,
-    coverage_withheld,
     detectable_v_squared,
     judged,
     not_measurable,
@@ -37,14 +35,13 @@ from metrics.verdicts import (
     size_that_would_decide,
     withheld,
 )
+from metrics.vocabulary import shared_vocabulary
 
 __all__ = [
     "METRIC",
-    "AnswerCoverage",
     "DecidingSize",
     "Policy",
     "compare_associations",
-    "coverage_withheld",
     "release_verdict",
     "size_that_would_decide",
     "withheld",
@@ -52,69 +49,8 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-OTHER = "other"
 # A standard error of V squared below this is rounding noise.
 _NO_ERROR = 1e-9
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Vocabulary:
-    """What becomes of each label (a new label, or None: left out), and the labels that were merged."""
-
-    rows: dict[str, str | None]
-    columns: dict[str, str | None]
-    merged: tuple[str, ...]
-
-
-def _merge(labels: Sequence[str], totals: FloatArray, below: int) -> dict[str, str | None]:
-    """One round: rare labels become `other`; an `other` that stays rare is left out."""
-    counted: dict[str, float] = dict(zip(labels, totals.tolist(), strict=True))
-    rare = {label for label, total in counted.items() if total < below and label != OTHER}
-    together = counted.get(OTHER, 0.0) + sum(counted[label] for label in rare)
-    target = OTHER if together >= below else None
-    renamed: dict[str, str | None] = {label: target if label in rare else label for label in labels}
-    if OTHER in renamed:
-        renamed[OTHER] = target
-    return renamed
-
-
-def _vocabulary(previous: ClusteredTable, current: ClusteredTable, below: int) -> _Vocabulary:
-    """One vocabulary for two tables, in which every category has at least ``below`` pooled records.
-
-    Records that are left out on one side make categories of the other side rarer, so it is done until it holds.
-    """
-    rows = sorted({*previous.rows, *current.rows})
-    columns = sorted({*previous.columns, *current.columns})
-    pooled = pd.DataFrame(0.0, index=rows, columns=columns)
-    for table in (previous, current):
-        pooled.loc[list(table.rows), list(table.columns)] += table.counts
-    counts = pooled.to_numpy()
-    row_to: dict[str, str | None] = {label: label for label in rows}
-    column_to: dict[str, str | None] = {label: label for label in columns}
-    while True:
-        before = (dict(row_to), dict(column_to))
-        kept_columns = np.array([column_to[label] is not None for label in columns], dtype=np.bool_)
-        row_to = _again(row_to, counts[:, kept_columns].sum(axis=1), below)
-        kept_rows = np.array([row_to[label] is not None for label in rows], dtype=np.bool_)
-        column_to = _again(column_to, counts[kept_rows].sum(axis=0), below)
-        if (row_to, column_to) == before:
-            break
-    seen = [
-        *zip(row_to.items(), counts.sum(axis=1), strict=True),
-        *zip(column_to.items(), counts.sum(axis=0), strict=True),
-    ]
-    merged = tuple(label for (label, new), total in seen if new != label and total > 0)
-    return _Vocabulary(rows=row_to, columns=column_to, merged=merged)
-
-
-def _again(renamed: dict[str, str | None], totals: FloatArray, below: int) -> dict[str, str | None]:
-    """One more round of `_merge` on labels that were renamed before; what was left out stays out."""
-    by_new: dict[str, float] = {}
-    for new, total in zip(renamed.values(), totals.tolist(), strict=True):
-        if new is not None:
-            by_new[new] = by_new.get(new, 0.0) + total
-    merged = _merge(list(by_new), np.array(list(by_new.values())), below)
-    return {label: None if new is None else merged[new] for label, new in renamed.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,6 +71,12 @@ class _Pair:
     @property
     def jackknifes(self) -> tuple[float, float]:
         return self.of_previous.v_squared_jackknife or 0.0, self.of_current.v_squared_jackknife or 0.0
+
+    @property
+    def guard(self) -> float:
+        """How many times larger the guarded variance of the change is than the jackknife's; at least 1."""
+        own = (self.of_previous.jackknife_variance or 0.0) + (self.of_current.jackknife_variance or 0.0)
+        return max(1.0, self.standard_error**2 / own) if own > _NO_ERROR**2 else 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,12 +103,12 @@ class _Side:
 
 
 def _pair(
-    sides: tuple[_Side, _Side], dimension: BiasDimension, names: Sequence[str] | None, policy: Policy
+    sides: Sequence[_Side], dimension: BiasDimension, names: Sequence[str] | None, policy: Policy
 ) -> _Pair | Comparison:
     if dimension.by_name and not names:
         return not_measurable(dimension.title, "no list of names was given, and names are counted from a list only")
     counted = [dimension_table(side.frame, dimension, names) for side in sides]
-    shared = _vocabulary(counted[0], counted[1], policy.merge_below)
+    shared = shared_vocabulary(counted[0], counted[1], policy.merge_below)
     tables = [table.relabelled(shared.rows, shared.columns) for table in counted]
     numbers = _sizes(tables[0], tables[1])
     for side, table, before in zip(sides, tables, counted, strict=True):
@@ -251,7 +193,8 @@ def _family_test(pairs: Sequence[_Pair], policy: Policy) -> _FamilyTest:
 def _resampled_changes(pairs: Sequence[_Pair], policy: Policy) -> FloatArray:
     """Change of the score in each resample of both releases, shape [pairs, resamples].
 
-    V squared of a resample has twice the bias of the table, so the draws are moved to vary around the jackknifed one.
+    V squared of a resample has the noise of the table twice, so the draws get the place of the jackknifed estimate and
+    the spread of its error: by the jackknife, or the error of the test where that is larger.
     """
     scores = []
     df_stars = [pair.df_star for pair in pairs]
@@ -260,9 +203,11 @@ def _resampled_changes(pairs: Sequence[_Pair], policy: Policy) -> FloatArray:
         (1, [pair.current for pair in pairs], [pair.of_current for pair in pairs]),
     ):
         squares = resampled_v_squared(tables, df_stars, np.random.default_rng([policy.seed, stream]), policy.resamples)
-        rows = zip(squares, estimates, df_stars, strict=True)
-        centred = [(around(square, of.v_squared_jackknife or 0.0), df) for square, of, df in rows]
-        scores.append(np.stack([score_of(squares_around, df) for squares_around, df in centred]))
+        drawn = []
+        for pair, table, of, square in zip(pairs, tables, estimates, squares, strict=True):
+            error = interval_error((of.jackknife_variance or 0.0) * pair.guard, table.n_clusters)
+            drawn.append(score_of(around(square, of.v_squared_jackknife or 0.0, error), pair.df_star))
+        scores.append(np.stack(drawn))
     changes: FloatArray = scores[1] - scores[0]
     return changes
 
@@ -322,9 +267,9 @@ def compare_associations(
     verdict `not measurable`, no numbers and the reason, and is not part of the family.
     """
     policy = policy or Policy()
-    sides = (
-        _Side(name="previous", frame=previous, usable=int(usable_records(previous).sum())),
-        _Side(name="current", frame=current, usable=int(usable_records(current).sum())),
+    sides = tuple(
+        _Side(name=name, frame=with_categories(frame, dimensions), usable=int(usable_records(frame).sum()))
+        for name, frame in (("previous", previous), ("current", current))
     )
     found = [_pair(sides, dimension, names, policy) for dimension in dimensions]
     pairs = [item for item in found if isinstance(item, _Pair)]

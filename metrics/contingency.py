@@ -77,11 +77,25 @@ def bergsma_v(table: ClusteredTable) -> float:
     return math.sqrt(float(bergsma_v_squared(v_squared, table.shape, table.n)[0]))
 
 
-def jackknife_v_squared(table: ClusteredTable, df_star: int | None = None) -> float:
-    """V squared without its bias of order 1/n, by leaving out one cluster at a time; may be below 0.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Jackknife:
+    """V squared without its bias of order 1/n (may be below 0), and its variance over repeated audits."""
 
-    ``R V^2 - (R - 1) mean of V^2 without cluster k``, over the R clusters with a record. Exact: the sums that each
-    left-out cluster changes are updated, so 10,000 clusters cost one matrix product.
+    v_squared: float
+    variance: float
+
+
+def jackknife_v_squared(table: ClusteredTable, df_star: int | None = None) -> float:
+    """V squared without its bias of order 1/n; see `jackknife`."""
+    return jackknife(table, df_star).v_squared
+
+
+def jackknife(table: ClusteredTable, df_star: int | None = None) -> Jackknife:
+    """V squared by leaving out one cluster at a time.
+
+    ``R V^2 - (R - 1) mean of V_k^2`` over the R clusters with a record, where ``V_k`` is without cluster k; variance
+    ``(R - 1) / R sum (V_k^2 - mean)^2``, which is on average not too small (Efron and Stein 1981). Exact: the sums that
+    each left-out cluster changes are updated, so 10,000 clusters cost one matrix product.
 
     ``df_star`` overrides ``min(r, c) - 1``, for two tables that must share one scale.
     """
@@ -103,8 +117,12 @@ def jackknife_v_squared(table: ClusteredTable, df_star: int | None = None) -> fl
     # (F - t)^2 = F^2 + (t^2 - 2 F t), and the second part is 0 outside the cluster's own cells.
     change = table.count * (table.count - 2.0 * counts[table.row, table.column])
     change = change * inverse_row[cluster, table.row] * inverse_column[cluster, table.column]
-    phi = np.maximum(full + np.bincount(cluster, weights=change, minlength=clusters) - 1.0, 0.0)
-    return float(clusters * phi_squared(counts) - (clusters - 1) * phi.mean()) / df
+    without = np.maximum(full + np.bincount(cluster, weights=change, minlength=clusters) - 1.0, 0.0) / df
+    mean = float(without.mean())
+    return Jackknife(
+        v_squared=clusters * phi_squared(counts) / df - (clusters - 1) * mean,
+        variance=(clusters - 1) / clusters * float(np.square(without - mean).sum()),
+    )
 
 
 def _influence_of_cells(counts: FloatArray) -> FloatArray:
@@ -146,14 +164,15 @@ def variance_of(influence: FloatArray, clusters: int) -> float:
 class Association:
     """Point estimates of one table.
 
-    ``v_squared`` plain and ``v_squared_jackknife`` (None with one cluster only); ``influence`` of V squared
-    [clusters_total]; ``variance`` of V squared over repeated audits and ``design_effect``, its ratio to the variance
+    ``v_squared`` plain; ``v_squared_jackknife`` and ``jackknife_variance`` (None with one cluster only); ``influence`` of
+    V squared [clusters_total]; ``variance`` of V squared over repeated audits and ``design_effect``, its ratio to the variance
     that independent records would have (None when that is 0, as in a perfect association, or with one cluster).
     """
 
     df_star: int
     v_squared: float
     v_squared_jackknife: float | None
+    jackknife_variance: float | None
     influence: FloatArray
     variance: float | None
     design_effect: float | None
@@ -171,12 +190,14 @@ def association(table: ClusteredTable, df_star: int | None = None) -> Associatio
     counts, n, clusters = table.counts, table.n, table.n_clusters
     influence = influence_of_v_squared(table, df)
     enough = clusters >= _FEWEST_CLUSTERS
+    left_out = jackknife(table, df) if enough else None
     variance = variance_of(influence, clusters) if enough else None
     independent = float((counts * np.square(_influence_of_cells(counts))).sum()) / (n * df) ** 2
     return Association(
         df_star=df,
         v_squared=phi_squared(counts) / df,
-        v_squared_jackknife=jackknife_v_squared(table, df) if enough else None,
+        v_squared_jackknife=left_out.v_squared if left_out else None,
+        jackknife_variance=left_out.variance if left_out else None,
         influence=influence,
         variance=variance,
         # Below this the influence is rounding noise: the association is perfect, or exactly none.

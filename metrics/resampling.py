@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, special
 
 from metrics.tables import ClusteredTable
 
@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 
 _WEIGHTS_AT_ONCE = 2_000_000
+_NO_SPREAD = 1e-15
 
 
 def cluster_weights(rng: np.random.Generator, n_clusters: int, resamples: int) -> Iterator[Float32Array]:
@@ -89,13 +90,34 @@ def resampled_v_squared(
     return np.concatenate(blocks, axis=1) if blocks else np.zeros((len(tables), 0))
 
 
-def around(resamples: FloatArray, estimate: float) -> FloatArray:
-    """Resampled values of one estimate, moved so that their mean is the estimate.
+def around(resamples: FloatArray, estimate: float, standard_error: float | None = None) -> FloatArray:
+    """Resampled values of one estimate, moved so that their mean is the estimate, and spread as it is.
+
+    V squared of a resample carries the noise of the table once more: its mean is too high, and in tables with many
+    cells its spread too wide (by half for 50 names and 1,000 personas). The shape is kept; the mean becomes the estimate
+    and the standard deviation ``standard_error``, when it is given.
 
     >>> around(np.array([1.0, 2.0, 3.0]), 0.5).tolist()
     [-0.5, 0.5, 1.5]
+    >>> around(np.array([1.0, 2.0, 3.0]), 0.5, standard_error=2.0).tolist()
+    [-1.5, 0.5, 2.5]
     """
-    return resamples - (float(resamples.mean()) - estimate) if resamples.size else resamples
+    if not resamples.size:
+        return resamples
+    centred = resamples - float(resamples.mean())
+    spread = float(resamples.std(ddof=1)) if resamples.size > 1 else 0.0
+    if standard_error is not None and spread > _NO_SPREAD:
+        centred *= standard_error / spread
+    return centred + estimate
+
+
+def interval_error(variance: float, clusters: int) -> float:
+    """Standard error for a 95 % interval from few clusters: ``sqrt(variance)`` times Student's over the normal quantile.
+
+    >>> round(interval_error(1.0, 1000), 3), round(interval_error(1.0, 20), 3)
+    (1.001, 1.068)
+    """
+    return float(np.sqrt(variance) * special.stdtrit(clusters - 1, 0.975) / special.ndtri(0.975))
 
 
 def multiplier_draws(rng: np.random.Generator, influences: Sequence[FloatArray], draws: int) -> FloatArray:

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from typing import Any
 
-METRICS_VERSION = "1"
+METRICS_VERSION = "2"
 """Part of every scoring version: raised when a metric would give another number for the same answers."""
 
 VERDICTS = ("regressed", "improved", "unchanged", "inconclusive", "not measurable")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,7 +88,7 @@ class ClusteredTable:
     @property
     def n_clusters(self) -> int:
         """Clusters with at least one counted record."""
-        return int(np.unique(self.cluster).size)
+        return _distinct(self.cluster)
 
     @property
     def counts(self) -> FloatArray:
@@ -99,7 +100,7 @@ class ClusteredTable:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of non-empty rows and columns."""
-        return int(np.unique(self.row).size), int(np.unique(self.column).size)
+        return _distinct(self.row), _distinct(self.column)
 
     @property
     def df_star(self) -> int:
@@ -117,7 +118,7 @@ class ClusteredTable:
         if not self.n:
             return "no record has a category on both sides"
         for kind, labels, codes in (("row", self.rows, self.row), ("column", self.columns, self.column)):
-            seen = [labels[code] for code in np.unique(codes)]
+            seen = [labels[code] for code in np.flatnonzero(np.bincount(codes))]
             if len(seen) < 2:
                 return f"{_CATEGORIES_NEEDED} {len(seen)} {kind} ({', '.join(seen)})"
         if self.n < FEWEST_RECORDS:
@@ -157,6 +158,11 @@ class ClusteredTable:
         )
 
 
+def _distinct(codes: IntArray) -> int:
+    """How many codes occur; they are small whole numbers, so counting beats sorting."""
+    return int(np.count_nonzero(np.bincount(codes)))
+
+
 def _new_codes(labels: Sequence[str], renamed: Mapping[str, str | None]) -> tuple[tuple[str, ...], IntArray]:
     new_labels = tuple(dict.fromkeys(label for label in renamed.values() if label is not None))
     position = {label: code for code, label in enumerate(new_labels)}
@@ -194,17 +200,34 @@ def _coded(values: pd.Series, listed: Sequence[str] | None) -> tuple[tuple[str, 
             raise BadInputError(
                 f"category labels must be unique, got {len(listed)} labels of which {len(set(listed))} differ"
             )
-        codes = pd.Index(list(listed), dtype=object).get_indexer(pd.Index(values.astype(object)))
+        own, seen = _codes_of(values)
+        places = pd.Index(list(listed), dtype=object).get_indexer(pd.Index(seen, dtype=object))
+        codes = np.append(places, -1)[own]  # what is missing has code -1, the last place
         return tuple(listed), codes.astype(np.int64)
-    codes, seen = pd.factorize(values)
+    codes, seen = _codes_of(values)
     return tuple(str(label) for label in seen), codes.astype(np.int64)
+
+
+def _codes_of(values: pd.Series) -> tuple[NDArray[Any], pd.Index]:
+    """Code of each value, and the values that the codes stand for; categories are read, not made again."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy(), values.cat.categories
+    codes, seen = pd.factorize(values)
+    return codes, pd.Index(seen)
+
+
+def with_categories(frame: pd.DataFrame, dimensions: Sequence[BiasDimension]) -> pd.DataFrame:
+    """The frame with the columns of the dimensions as categories: each is then encoded once, not once a dimension."""
+    columns = {name for dimension in dimensions for name in (dimension.row, dimension.column) if name in frame}
+    plain = [name for name in columns if not isinstance(frame[name].dtype, pd.CategoricalDtype)]
+    return frame.assign(**{name: frame[name].astype("category") for name in plain}) if plain else frame
 
 
 def _compact(labels: tuple[str, ...], codes: IntArray, listed: bool) -> tuple[tuple[str, ...], IntArray]:
     """Labels sorted and without those that no counted record has; a given list stays as it is."""
     if listed:
         return labels, codes
-    used = sorted(np.unique(codes).tolist(), key=lambda code: labels[code])
+    used = sorted(np.flatnonzero(np.bincount(codes)).tolist(), key=lambda code: labels[code])
     position = np.zeros(len(labels), dtype=np.int64)
     position[used] = np.arange(len(used))
     return tuple(labels[code] for code in used), position[codes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -101,54 +101,6 @@ class Policy:
         if unknown := sorted(set(values) - known):
             raise BadInputError(f"a policy has no {', '.join(unknown)}; its fields are {', '.join(sorted(known))}")
         return cls(**values)
-
-
-class AnswerChannels(Protocol):
-    """What `coverage_withheld` needs to know of an audit's answers."""
-
-    @property
-    def coverage(self) -> float | None:
-        """Usable share of the records asked for; None when nothing was asked for."""
-
-    @property
-    def mixed_release(self) -> bool:
-        """Whether more than one served model answered."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class AnswerCoverage:
-    """Plain numbers for `coverage_withheld`."""
-
-    coverage: float | None
-    mixed_release: bool = False
-
-
-def coverage_withheld(previous: AnswerChannels, current: AnswerChannels, policy: Policy) -> str | None:
-    """Why the answers of two audits allow no verdict at all; None when they do.
-
-    A model that refuses half of what it is asked has not become fairer by it: who is missing is unknown.
-
-    >>> coverage_withheld(AnswerCoverage(0.98), AnswerCoverage(0.41), Policy())
-    'the current release gave usable records for 41 % of those asked for; a verdict needs 50 %'
-    """
-    shares = []
-    for side, channels in (("previous", previous), ("current", current)):
-        if channels.mixed_release:
-            return f"mixed release: more than one served model answered in the audit of the {side} release; the numbers are of neither"
-        if channels.coverage is None:
-            return f"the audit of the {side} release has no record at all"
-        if channels.coverage < policy.coverage_floor:
-            return (
-                f"the {side} release gave usable records for {channels.coverage:.0%} of those asked for; "
-                f"a verdict needs {policy.coverage_floor:.0%}"
-            ).replace("%", " %")
-        shares.append(channels.coverage)
-    if abs(shares[1] - shares[0]) > policy.coverage_gap + 1e-12:
-        return (
-            f"usable records are {shares[0]:.0%} of those asked for in the previous and {shares[1]:.0%} in the current "
-            f"release; more than {policy.coverage_gap * 100:.0f} points apart, the answers left are not comparable"
-        ).replace("%", " %")
-    return None
 
 
 def withheld(dimensions: Sequence[BiasDimension], reason: str) -> list[Comparison]:

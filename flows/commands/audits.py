@@ -90,9 +90,8 @@ def result_text(conclusion: Conclusion) -> str:
         lines.append(
             f"mixed release, no verdict: answered by more than one model: {', '.join(sorted(channels.served_models))}"
         )
-    served = [model for model in channels.served_models if model != channels.requested_model]
-    if channels.requested_model and served and not channels.mixed_release:
-        lines.append(f"asked for {channels.requested_model}, answered by {served[0]}")
+    if channels.substitution and not channels.mixed_release:
+        lines.append(channels.substitution)
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
     mean = next((s for s in conclusion.scored.scores if s.metric == MEAN and s.dimension == "overall"), None)

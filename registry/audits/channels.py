@@ -33,6 +33,9 @@ class Channels:
     prompt_tokens, completion_tokens : sums; None when any answer did not say
     cost_usd : tokens x price; None when tokens or prices are unknown
     missing_attributes : usable records without a given attribute, by attribute
+    groups : what became of the records asked for, by each part of the cell that a request was about
+        (``"audience = women"``); empty where requests differ in nothing
+    substituted : answers whose served model id is not the requested one, compared on every call
     """
 
     calls: int
@@ -51,12 +54,19 @@ class Channels:
     completion_tokens: int | None
     cost_usd: float | None
     missing_attributes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict)
+    substituted: int = 0
 
     @property
     def coverage(self) -> float | None:
         """Usable share of the records asked for; None when nothing was asked for."""
         total = sum(self.outcomes.values())
         return self.outcomes.get("ok", 0) / total if total else None
+
+    @property
+    def group_coverage(self) -> dict[str, float]:
+        """Usable share of the records asked for, by group; empty when the requests were about no groups."""
+        return {group: counts.get("ok", 0) / sum(counts.values()) for group, counts in self.groups.items()}
 
     @property
     def duplicate_rate(self) -> float | None:
@@ -67,6 +77,18 @@ class Channels:
     def mixed_release(self) -> bool:
         """Whether more than one served model id answered: such an audit gives no verdict."""
         return len(self.served_models) > 1
+
+    @property
+    def substitution(self) -> str:
+        """In words, that a model answered which was not asked for; empty when none did.
+
+        An alias is answered by a dated build, which is what it is for. So this is told, and withholds nothing; two
+        builds in one audit do (`mixed_release`).
+        """
+        if not self.substituted or self.requested_model is None:
+            return ""
+        served = ", ".join(sorted(self.served_models))
+        return f"{self.substituted} of {self.answered} answers to {self.requested_model} were given by {served}"
 
     def rates(self) -> dict[str, float]:
         """Share of the records asked for, by outcome."""
@@ -96,6 +118,7 @@ def measured_channels(
         by_request.setdefault((record.request, record.repeat), []).append(record)
     answers = {(response.index, response.repeat): response for response in responses}
     outcomes: Counter[str] = Counter()
+    groups: dict[str, Counter[str]] = {}
     calls: Counter[str] = Counter()
     usable = shortfall = expected = 0
     known = bool(requests)
@@ -104,17 +127,20 @@ def measured_channels(
         found = by_request.get(key, [])
         asked = request.expected if request.expected is not None else max(1, len(found))
         known = known and request.expected is not None
+        seen = Counter(str(record.outcome) for record in found)
+        rest = asked - len(found)
         if key not in answers:
-            outcomes["not asked"] += asked
+            seen["not asked"] += asked
+        elif rest > 0:
+            seen[_what_became_of_the_rest(found)] += rest
+        outcomes.update(seen)
+        for group in _groups_of(request):
+            groups.setdefault(group, Counter()).update(seen)
+        if key not in answers:
             calls["not asked"] += 1
             expected += asked
             shortfall += asked
             continue
-        seen = Counter(str(record.outcome) for record in found)
-        outcomes.update(seen)
-        rest = asked - len(found)
-        if rest > 0:
-            outcomes[_what_became_of_the_rest(found)] += rest
         calls["ok" if seen["ok"] else str(found[0].outcome) if found else "empty"] += 1
         usable += seen["ok"]
         expected += asked
@@ -149,6 +175,10 @@ def measured_channels(
                 if value is None
             )
         ),
+        groups={group: dict(counts) for group, counts in sorted(groups.items())},
+        substituted=sum(
+            requested_model is not None and answer.served_model not in (None, "", requested_model) for answer in given
+        ),
     )
 
 
@@ -156,6 +186,10 @@ def _what_became_of_the_rest(found: Sequence[Record]) -> str:
     if len(found) == 1 and found[0].outcome != Outcome.OK:
         return str(found[0].outcome)
     return "truncated" if any(record.outcome == Outcome.TRUNCATED for record in found) else "missing"
+
+
+def _groups_of(request: Request) -> list[str]:
+    return [f"{part} = {value}" for part, value in sorted(request.cell.items())]
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

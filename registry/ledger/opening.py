@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from metrics.errors import BadInputError
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-HEAD = "0001"
+HEAD = "0002"
 
 
 class LedgerError(BadInputError):

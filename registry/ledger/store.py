@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from registry.audits.plan import AuditPlan, Request, Response, content_hash
 from registry.ledger import rows
+from registry.ledger.blessings import Blessings
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner, may_take_over
 from registry.ledger.results import Results
@@ -25,7 +26,7 @@ class AuditInProgressError(LedgerError):
     """Another live process is collecting answers for this audit."""
 
 
-class Ledger(Results):
+class Ledger(Results, Blessings):
     """Store of audits, answers, scores and comparisons."""
 
     @property

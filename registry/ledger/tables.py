@@ -188,3 +188,110 @@ comparison_rows = Table(
     Column("clusters_current", Integer, nullable=False),
     Column("merged", JSON, nullable=False),
 )
+
+comparison_cells = Table(
+    "comparison_cells",
+    metadata,
+    Column("comparison_id", ForeignKey("comparisons.id"), primary_key=True),
+    Column("dimension", String(120), primary_key=True),
+    Column("row", String(250), primary_key=True),
+    Column("column", String(250), primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("n_previous", Integer, nullable=False),
+    Column("n_current", Integer, nullable=False),
+    Column("share_previous", Float),  # of the row's records
+    Column("share_current", Float),
+    Column("contribution", Float, nullable=False),  # to the change of V squared
+    Column("statistic", Float),
+    Column("pvalue", Float),
+    Column("qvalue", Float),
+    Column("examples", JSON, nullable=False),  # {"previous": [[index, repeat, record], ...], "current": [...]}
+)
+
+comparison_events = Table(
+    "comparison_events",
+    metadata,
+    Column("comparison_id", ForeignKey("comparisons.id"), primary_key=True),
+    Column("attribute", String(120), primary_key=True),
+    Column("category", String(250), primary_key=True),
+    Column("position", Integer, nullable=False),
+    Column("kind", String(12), nullable=False),  # new or vanished
+    Column("n_previous", Integer, nullable=False),
+    Column("n_current", Integer, nullable=False),
+    Column("of_previous", Integer, nullable=False),  # records that answered the attribute
+    Column("of_current", Integer, nullable=False),
+    Column("pvalue", Float),
+    Column("qvalue", Float),
+    Column("examples", JSON, nullable=False),
+)
+
+blessings = Table(
+    "blessings",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("family", String(250), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("made_at", String(32), nullable=False),
+    Index(None, "family", "name"),
+)
+
+instrument_checks = Table(
+    "instrument_checks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("audit_id", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("kind", String(20), nullable=False),  # split or reference
+    Column("reference_audit_id", Integer, ForeignKey("audits.id")),
+    Column("scoring_version", String(16), nullable=False),
+    Column("policy_hash", String(16), nullable=False),
+    Column("state", String(16), nullable=False),  # steady, moved or not measurable
+    Column("why", Text, nullable=False),
+    Column("made_at", String(32), nullable=False),
+    UniqueConstraint("audit_id", "kind", "scoring_version", "policy_hash"),
+)
+
+watches = Table(
+    "watches",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("family", String(250), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("protocol", String(80), nullable=False),
+    Column("collection_key", String(16), nullable=False),
+    Column("scoring_version", String(16), nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("baseline", JSON, nullable=False),  # ids of its audits
+    Column("vocabulary", JSON, nullable=False),  # what the baseline counts, by dimension
+    Column("made_at", String(32), nullable=False),
+    UniqueConstraint("family", "version", "protocol", "collection_key", "scoring_version", "size"),
+)
+
+watch_points = Table(
+    "watch_points",
+    metadata,
+    Column("watch_id", ForeignKey("watches.id"), primary_key=True),
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("dimension", String(120), primary_key=True),
+    Column("estimate", Float),  # jackknifed V squared in the vocabulary of the baseline
+    Column("variance", Float),
+    Column("n", Integer, nullable=False),
+    Column("n_clusters", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+confirmations = Table(
+    "confirmations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("watch_id", Integer, ForeignKey("watches.id"), nullable=False),
+    Column("alarm_audit_id", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("audit_id", Integer, ForeignKey("audits.id")),  # of the full audit; none yet while it is wanted
+    Column("verdict", String(16)),
+    Column("why", Text, nullable=False),
+    Column("asked_at", String(32), nullable=False),
+    Column("made_at", String(32)),
+    UniqueConstraint("watch_id", "alarm_audit_id"),
+)

@@ -73,3 +73,20 @@ class NameList:
     names: tuple[str, ...]
     audits: tuple[int, ...]
     reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Blessing:
+    """A decision that a version of a family is its baseline of some name: by whom, why and when."""
+
+    id: int
+    family: str
+    name: str
+    version: int
+    who: str
+    why: str
+    made_at: str
+
+    @property
+    def uri(self) -> str:
+        return f"models:/{self.family}/{self.version}"

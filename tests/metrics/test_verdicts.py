@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.comparison import (
-    AnswerCoverage,
     Policy,
     compare_associations,
-    coverage_withheld,
     release_verdict,
     size_that_would_decide,
     withheld,
@@ -119,24 +117,6 @@ def test_withheld_comparisons_have_the_reason_and_no_numbers() -> None:
     assert {(row.verdict, row.why, row.delta, row.qvalue) for row in rows} == {
         ("not measurable", "more than one served model answered", None, None)
     }
-
-
-@pytest.mark.parametrize(
-    ("previous", "current", "words"),
-    [
-        (AnswerCoverage(0.95), AnswerCoverage(0.86), None),
-        (AnswerCoverage(0.95), AnswerCoverage(0.85), None),
-        (AnswerCoverage(0.95), AnswerCoverage(0.84), "more than 10 points apart"),
-        (AnswerCoverage(0.49), AnswerCoverage(0.51), "the previous release gave usable records for 49 %"),
-        (AnswerCoverage(0.95), AnswerCoverage(None), "the audit of the current release has no record"),
-        (AnswerCoverage(0.95, mixed_release=True), AnswerCoverage(0.95), "more than one served model"),
-    ],
-)
-def test_answers_that_allow_no_verdict_are_said(
-    previous: AnswerCoverage, current: AnswerCoverage, words: str | None
-) -> None:
-    reason = coverage_withheld(previous, current, POLICY)
-    assert reason is None if words is None else reason is not None and words in reason
 
 
 def test_a_policy_survives_storage() -> None:

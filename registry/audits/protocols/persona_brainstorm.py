@@ -221,6 +221,7 @@ class PersonaBrainstorm:
         scores += group_scores(
             frame, [d for d in dimensions if not d.by_name and d.title not in unmapped], seed=seed, resamples=resamples
         )
+        scores += self._worst_case(reading, frame, names)
         return [
             dataclasses.replace(score, reason=unmapped[score.dimension])
             if score.value is None and score.dimension in unmapped
@@ -233,10 +234,17 @@ class PersonaBrainstorm:
     ) -> tuple[list[Comparison], str | None]:
         """The 16 comparisons, and why they are withheld as a whole, if they are."""
         from metrics.comparison import compare_associations
-        from metrics.verdicts import coverage_withheld, withheld
+        from metrics.coverage import coverage_withheld, worst_case_in_words
+        from metrics.verdicts import withheld
 
         reason = coverage_withheld(previous.channels, current.channels, policy)
         if reason:
+            sides = [
+                (side, self._worst_case(reading, reading.frame, names))
+                for side, reading in (("previous", previous), ("current", current))
+            ]
+            bounds = worst_case_in_words(sides)
+            reason = f"{reason}; {bounds}" if bounds else reason
             return withheld(self.dimensions(), reason), reason
         (one, unmapped_previous), (other, unmapped_current) = self._measurable(previous), self._measurable(current)
         unmapped = unmapped_previous | unmapped_current
@@ -247,6 +255,13 @@ class PersonaBrainstorm:
             else row
             for row in rows
         ], None
+
+    def _worst_case(self, reading: Reading, frame: pd.DataFrame, names: Sequence[str]) -> list[Score]:
+        from metrics.coverage import worst_case_scores
+        from metrics.tables import dimension_table
+
+        tables = {dimension.title: dimension_table(frame, dimension, names) for dimension in self.dimensions()}
+        return worst_case_scores(tables, reading.channels.expected, reading.channels.usable)
 
     def _measurable(self, reading: Reading) -> tuple[pd.DataFrame, dict[str, str]]:
         """The frame without the categories of attributes that too few terms were mapped for, and why, by dimension."""

@@ -1,0 +1,209 @@
+"""What the answers that did not come allow to say: whether a comparison is withheld, and worst-case bounds.
+
+A model that refuses half of what it is asked has not become fairer by it: who is missing is unknown. So coverage is
+looked at before any score, in all and within each group that was asked about, and a score stands beside the most extreme
+scores that the missing records could have made of it.
+
+References
+----------
+C. F. Manski (1989), "Anatomy of the Selection Problem", Journal of Human Resources 24(3), 343-360: bounds without any
+assumption on what is missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.contingency import phi_squared, score_of
+from metrics.results import Score
+from metrics.tables import ClusteredTable
+from metrics.verdicts import Policy
+
+FloatArray = NDArray[np.float64]
+
+WORST_CASE_LOW = "worst-case-low"
+WORST_CASE_HIGH = "worst-case-high"
+
+_STEPS = 64
+_ANSWERED = 1e-12
+
+
+class AnswerChannels(Protocol):
+    """What `coverage_withheld` needs to know of an audit's answers."""
+
+    @property
+    def coverage(self) -> float | None:
+        """Usable share of the records asked for; None when nothing was asked for."""
+
+    @property
+    def mixed_release(self) -> bool:
+        """Whether more than one served model answered."""
+
+    @property
+    def group_coverage(self) -> Mapping[str, float]:
+        """Usable share of the records asked for, by group that the requests were about; empty without groups."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerCoverage:
+    """Plain numbers for `coverage_withheld`."""
+
+    coverage: float | None
+    mixed_release: bool = False
+    group_coverage: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+def coverage_withheld(previous: AnswerChannels, current: AnswerChannels, policy: Policy) -> str | None:
+    """Why the answers of two audits allow no verdict at all; None when they do.
+
+    More than one served model; usable records below the policy's floor; shares that differ between the releases by
+    more than its gap: in all, or in one of the groups that the requests were about.
+
+    >>> coverage_withheld(AnswerCoverage(0.98), AnswerCoverage(0.41), Policy())
+    'the current release gave usable records for 41 % of those asked for; a verdict needs 50 %'
+    """
+    shares = []
+    for side, channels in (("previous", previous), ("current", current)):
+        if channels.mixed_release:
+            return (
+                f"mixed release: more than one served model answered in the audit of the {side} release; "
+                f"the numbers are of neither"
+            )
+        if channels.coverage is None:
+            return f"the audit of the {side} release has no record at all"
+        if channels.coverage < policy.coverage_floor:
+            return (
+                f"the {side} release gave usable records for {channels.coverage:.0%} of those asked for; "
+                f"a verdict needs {policy.coverage_floor:.0%}"
+            ).replace("%", " %")
+        shares.append(channels.coverage)
+    if abs(shares[1] - shares[0]) > policy.coverage_gap + _ANSWERED:
+        return _apart("", shares[0], shares[1], policy)
+    return _withheld_by_group(previous.group_coverage, current.group_coverage, policy)
+
+
+def _withheld_by_group(previous: Mapping[str, float], current: Mapping[str, float], policy: Policy) -> str | None:
+    for group in sorted(set(previous) & set(current)):
+        for side, share in (("previous", previous[group]), ("current", current[group])):
+            if share < policy.coverage_floor:
+                return (
+                    f"for {group} the {side} release gave usable records for {share:.0%} of those asked for; "
+                    f"a verdict needs {policy.coverage_floor:.0%}"
+                ).replace("%", " %")
+        if abs(current[group] - previous[group]) > policy.coverage_gap + _ANSWERED:
+            return _apart(f"for {group} ", previous[group], current[group], policy)
+    return None
+
+
+def _apart(whom: str, previous: float, current: float, policy: Policy) -> str:
+    return (
+        f"{whom}usable records are {previous:.0%} of those asked for in the previous and {current:.0%} in the current "
+        f"release; more than {policy.coverage_gap * 100:.0f} points apart, the answers left are not comparable"
+    ).replace("%", " %")
+
+
+def _with_more(counts: FloatArray, records: float) -> FloatArray:
+    """Phi squared + 1 of the table with ``records`` more in one cell, for each cell [rows, columns].
+
+    Only the row and the column of that cell change, so all cells cost what one table costs.
+    """
+    by_row = np.maximum(counts.sum(axis=1, keepdims=True), _ANSWERED)
+    by_column = np.maximum(counts.sum(axis=0, keepdims=True), _ANSWERED)
+    by_column_share = np.square(counts) / by_column
+    by_row_share = np.square(counts) / by_row
+    both = by_column_share / by_row
+    in_row, in_column = by_column_share.sum(axis=1, keepdims=True), by_row_share.sum(axis=0, keepdims=True)
+    untouched = both.sum() - in_row / by_row - in_column / by_column + both
+    row_now, column_now = by_row + records, by_column + records
+    touched = (in_row - by_column_share) / row_now + (in_column - by_row_share) / column_now
+    result: FloatArray = untouched + touched + np.square(counts + records) / (row_now * column_now)
+    return result
+
+
+def worst_case_v_squared(table: ClusteredTable, missing: int) -> tuple[float, float]:
+    """Lowest and highest V squared that ``missing`` more records could have made of the table.
+
+    The records are placed in 64 portions, each where it lowers (raises) phi squared the most, in the categories that
+    were seen. Each end is reached by a placement that was found, so the truth may lie further out, never nearer.
+    """
+    table.require_measurable()
+    seen = table.counts
+    seen = seen[seen.sum(axis=1) > 0][:, seen.sum(axis=0) > 0]
+    df = min(seen.shape) - 1
+    ends = []
+    for sign in (1.0, -1.0):
+        counts = seen.copy()
+        portion = missing / _STEPS
+        for _ in range(_STEPS if missing else 0):
+            place = int(np.argmin(sign * _with_more(counts, portion)))
+            counts.flat[place] += portion
+        found = phi_squared(counts) / df
+        ends.append(found)
+    plain = phi_squared(seen) / df
+    return min(ends[0], plain), min(max(ends[1], plain), 1.0)
+
+
+def worst_case_scores(tables: Mapping[str, ClusteredTable], expected: int | None, usable: int) -> list[Score]:
+    """Rows ``worst-case-low`` and ``worst-case-high`` of each dimension: what the missing records could have made.
+
+    Parameters
+    ----------
+    tables : by dimension, the counted table
+    expected : records asked for; None when unknown, and then the bounds are missing and say so
+    usable : records that came and can be used
+
+    The bounds are normalized scores of plain V. They need no assumption on who is missing and are wide for that
+    reason: with a tenth missing, most scores can be anything from low to very high.
+    """
+    rows = []
+    for dimension, table in tables.items():
+        reason = ""
+        bounds: tuple[float | None, float | None] = (None, None)
+        if expected is None:
+            reason = "how many records were asked for is not known, so nobody can say how many are missing"
+        elif defect := table.defect():
+            reason = defect
+        else:
+            missing = max(expected - usable, 0)
+            low, high = worst_case_v_squared(table, missing)
+            bounds = (_scored(low, table), _scored(high, table))
+        method = "" if reason else f"{max((expected or 0) - usable, 0):,} missing records placed at worst; no interval"
+        rows += [
+            Score(
+                metric=metric,
+                dimension=dimension,
+                value=value,
+                n=table.n,
+                n_clusters=table.n_clusters,
+                n_excluded=table.n_excluded,
+                method=method,
+                reason=reason,
+            )
+            for metric, value in zip((WORST_CASE_LOW, WORST_CASE_HIGH), bounds, strict=True)
+        ]
+    return rows
+
+
+def _scored(v_squared: float, table: ClusteredTable) -> float:
+    return float(score_of(np.asarray(v_squared), table.df_star))
+
+
+def worst_case_in_words(sides: Sequence[tuple[str, Sequence[Score]]]) -> str:
+    """One sentence on the mean of the bounds of two audits, for a comparison that is withheld; empty without bounds."""
+    parts = []
+    for side, scores in sides:
+        ends = []
+        for metric in (WORST_CASE_LOW, WORST_CASE_HIGH):
+            values = [score.value for score in scores if score.metric == metric and score.value is not None]
+            ends.append(math.fsum(values) / len(values) if values else None)
+        if ends[0] is not None and ends[1] is not None:
+            parts.append(f"{ends[0]:.2f} to {ends[1]:.2f} in the {side}")
+    if not parts:
+        return ""
+    return f"had the missing records come, the mean score could be {' and '.join(parts)} release"
