@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from dashboards.moved import MovedCell, MovedEvent
 from metrics.results import VERDICTS, Comparison, Score
 from registry.audits.channels import Channels
 from registry.audits.plan import content_hash
@@ -130,6 +131,7 @@ class ModelCard:
         ``verdict`` is None when there was nothing to compare with; ``why`` then says so. ``previous`` may be the
         same release: a repeated audit is compared with the first one of its release
     history : all audited releases of the family, oldest first, this one included
+    cells, events : what moved in that comparison: cells of the changed dimensions, new and vanished categories
     cardinality, unmapped, names : how answers were read into categories
     scoring_parts : name and version of each part of the scoring version
     product_version, made_at : of the program that made the card, and when (ISO, with time zone)
@@ -159,6 +161,8 @@ class ModelCard:
     comparisons: tuple[Comparison, ...] = ()
     verdict: str | None = None
     policy: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    cells: tuple[MovedCell, ...] = ()
+    events: tuple[MovedEvent, ...] = ()
     cardinality: tuple[Cardinality, ...] = ()
     unmapped: tuple[UnmappedTerm, ...] = ()
     names: NameCoverage | None = None
@@ -211,12 +215,19 @@ class ModelCard:
                 f"audit {self.audit.id} is of {self.audit.release.uri}, the card is of {self.release.uri}; "
                 "hand in the audit of the card's release"
             )
+        unknown = {cell.change.dimension for cell in self.cells} - {*self.dimensions}
+        if unknown:
+            raise ValueError(
+                f"cells of {', '.join(sorted(unknown))} moved, which is no bias dimension of the card; hand in the "
+                "cells of its own comparison"
+            )
         if all(point.audit != self.audit.id for point in self.history):
             raise ValueError(f"the history does not hold audit {self.audit.id}, which the card is about; add its point")
 
     def _refuse_half_a_comparison(self) -> None:
         if self.previous is None:
-            if self.verdict is not None or self.comparisons or self.previous_scores or self.previous_channels:
+            compared = (self.comparisons, self.previous_scores, self.previous_channels, self.cells, self.events)
+            if self.verdict is not None or any(compared):
                 raise ValueError(
                     "a card without a previous release is a baseline: it has no verdict and no comparisons"
                 )

@@ -17,6 +17,7 @@ from dashboards.blocks import Section
 from dashboards.card import MEAN, OVERALL, ModelCard
 from dashboards.group_sections import concentration_section
 from dashboards.history_sections import history_section
+from dashboards.moved_sections import moved_sections
 from dashboards.phrases import count_text, percent_text, score_text, sentence_start, visible
 from dashboards.results_sections import dimensions_section, severity_section
 
@@ -92,6 +93,7 @@ def contents(card: ModelCard) -> tuple[Section, ...]:
     """All sections of the card, in order."""
     return (
         dimensions_section(card),
+        *moved_sections(card),
         severity_section(card),
         coverage_section(card),
         concentration_section(card),

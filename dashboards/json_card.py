@@ -39,6 +39,8 @@ def _document(card: ModelCard) -> dict[str, Any]:
         "dimensions": list(card.dimensions),
         "dimension_count": len(card.dimensions),
         "comparisons": [dataclasses.asdict(row) for row in card.comparisons],
+        "cells": [cell.as_json() for cell in card.cells],
+        "events": [event.as_json() for event in card.events],
         "scores": [dataclasses.asdict(row) for row in card.scores],
         "previous_scores": [dataclasses.asdict(row) for row in card.previous_scores],
         "channels": _channels(card.channels),

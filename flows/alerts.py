@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from metrics.catalog import Catalog
 from registry.ledger.values import StoredComparison
+from registry.ledger.watching import Confirmation
 
 if TYPE_CHECKING:
     from flows.concluding import Conclusion
@@ -45,6 +46,20 @@ class Alert:
             dimensions=tuple(row.dimension for row in comparison.rows if row.verdict == comparison.verdict),
         )
 
+    @classmethod
+    def of_drift(cls, confirmation: Confirmation, *, release: str, protocol: str) -> Alert:
+        """The alert for a release that changed since its baseline: an alarm of its watch that a full audit confirmed."""
+        return cls(
+            key=f"{protocol}/watch {confirmation.watch}/{confirmation.alarm_audit}/{confirmation.verdict}",
+            at=confirmation.made_at or confirmation.asked_at,
+            release=release,
+            previous=f"{release}, as in its baseline",
+            protocol=protocol,
+            verdict=confirmation.verdict or "",
+            why=confirmation.why,
+            dimensions=tuple(row["dimension"] for row in confirmation.rows if row["verdict"] == confirmation.verdict),
+        )
+
 
 class AlertChannel(Protocol):
     """Where alerts go. ``send`` raises when the alert was not delivered."""
@@ -55,13 +70,28 @@ class AlertChannel(Protocol):
 CHANNELS: Catalog[Callable[[Path], AlertChannel]] = Catalog("alert channel", group="spiritlevel.channels")
 
 
-def alerted(workspace: Workspace, conclusion: Conclusion) -> Alert | None:
-    """Send an alert to the file channel when a release regressed; returns what was sent."""
+def alerted(workspace: Workspace, conclusion: Conclusion) -> list[Alert]:
+    """Send what an audit has to alert about to the file channel; returns what was sent.
+
+    A release that regressed against the previous one or a blessed baseline, when it is first audited; and one that
+    drifted, when a full audit confirmed the alarm of its watch. Later audits of the same kind are the watch's alone:
+    testing each of them again would raise a false alarm in nearly every year. Nothing is sent while the instrument
+    is not steady.
+    """
     import flows.channels.file  # noqa: F401  (registers itself)
 
-    comparison = conclusion.comparison
-    if comparison is None or comparison.verdict != "regressed" or conclusion.previous is None:
-        return None
-    alert = Alert.of(comparison, release=conclusion.scored.audit.release.uri, previous=conclusion.previous.uri)
-    CHANNELS["file"](workspace.home.alerts).send(alert)
-    return alert
+    if conclusion.held:
+        return []
+    alerts = []
+    audit = conclusion.scored.audit
+    compared = [] if conclusion.recurrence else [conclusion.comparison, *conclusion.with_baselines]
+    for comparison in compared:
+        if comparison is not None and comparison.verdict == "regressed":
+            previous = workspace.ledger.audit(comparison.previous_audit).release.uri
+            alerts.append(Alert.of(comparison, release=audit.release.uri, previous=previous))
+    if conclusion.confirmation is not None and conclusion.confirmation.verdict == "regressed":
+        alerts.append(Alert.of_drift(conclusion.confirmation, release=audit.release.uri, protocol=audit.protocol))
+    channel = CHANNELS["file"](workspace.home.alerts)
+    for alert in alerts:
+        channel.send(alert)
+    return alerts

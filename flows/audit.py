@@ -22,7 +22,9 @@ from flows.alerts import alerted
 from flows.auditing import refuse_silence, registered
 from flows.collecting import Limits, Place, collect_answers, open_requests, place_of
 from flows.concluding import Conclusion, closed, concluded, publish_all
+from flows.instrument import reference_checked
 from flows.ordering import Order, ordered
+from flows.watching import ask
 from flows.workspace import Workspace, opened
 
 BATCH = 50  # requests a task: Prefect's own cost per task then stays below a few per cent
@@ -65,7 +67,8 @@ def conclude(audit_id: int, home: str) -> dict[str, Any]:
         _show(conclusion)
         release = conclusion.scored.audit.release
         publish_all(workspace, release.family, conclusion.scored.audit.protocol, logger.info)
-        comparison = conclusion.comparison
+        comparison, watch = conclusion.comparison, conclusion.watch
+        wanted = ask(workspace, watch) if watch is not None else None
         return {
             "audit": audit_id,
             "release": conclusion.scored.audit.release.uri,
@@ -73,6 +76,10 @@ def conclude(audit_id: int, home: str) -> dict[str, Any]:
             "verdict": comparison.verdict if comparison else None,
             "why": comparison.why if comparison else conclusion.note,
             "exit_code": conclusion.exit_code,
+            "alerts_held": conclusion.held,
+            "watch": watch.state if watch is not None else None,
+            "confirmation": conclusion.confirmation.verdict if conclusion.confirmation is not None else None,
+            "wants_confirmation": wanted is not None and not conclusion.held,
         }
 
 
@@ -114,14 +121,33 @@ def audit_release(
 
     Returns
     -------
-    dict : audit, release, state, verdict, why, exit_code; ``state`` is ``open`` when a budget ended it
+    dict : audit, release, state, verdict, why, exit_code; ``state`` is ``open`` when a budget ended it. ``alerts_held``
+        says why alerts are held, ``watch`` the state of recurring audits, ``confirmation`` the verdict of the full
+        audit that an alarm asked for: it is made in the same run
     """
+    order = Order(protocol=protocol, size=personas, seed=seed, new=new, again=again, **(options or {}))
+    result = _audited(release, order, Limits(**(limits or {})), home)
+    settings = Home(home).configuration.watch
+    if result.get("wants_confirmation") and settings.confirm:
+        get_run_logger().warning("alarm of the watch over %s: a full audit is made before anybody is alerted", release)
+        full = dataclasses.replace(order, size=settings.confirm_personas, seed=None, new=True, again=False)
+        confirmed = _audited(release, full, Limits(**(limits or {})), home)
+        result = result | {
+            "confirmation": confirmed.get("confirmation"),
+            "wants_confirmation": confirmed["state"] == "open",
+            "exit_code": max(result["exit_code"], confirmed["exit_code"])
+            if 1 not in (result["exit_code"], confirmed["exit_code"])
+            else 1,
+        }
+    return result
+
+
+def _audited(release: str, order: Order, bounds: Limits, home: str | None) -> dict[str, Any]:
+    """One audit from order to conclusion."""
     logger = get_run_logger()
-    bounds = Limits(**(limits or {}))
     with opened(Home(home)) as workspace:
-        order = Order(protocol=protocol, size=personas, seed=seed, new=new, again=again, **(options or {}))
         audit = ordered(workspace, workspace.releases.find(release), order)
-        logger.info("audit %d of %s, %s, occasion %d", audit.id, audit.release.uri, protocol, audit.occasion)
+        logger.info("audit %d of %s, %s, occasion %d", audit.id, audit.release.uri, order.protocol, audit.occasion)
         stopped = _collect(workspace, audit.id, bounds)
         audit = closed(workspace, workspace.ledger.audit(audit.id))
         refuse_silence(workspace, audit)
@@ -135,6 +161,7 @@ def audit_release(
                 "why": stopped,
                 "exit_code": 3,
             }
+        reference_checked(workspace, audit, bounds, logger.info)
     return conclude(audit.id, str(Home(home).path))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from flows.collecting import Limits, collect_answers, open_requests, place_of
 from flows.collection import CollectionReport, Progress
 from flows.concluding import Conclusion, closed, concluded
+from flows.instrument import reference_checked
 from flows.ordering import refuse_stranger
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -55,6 +56,8 @@ def run_audit(
     refuse_silence(workspace, audit)
     if audit.state == "open" and report is not None:
         return report
+    if compare:
+        reference_checked(workspace, audit, limits, tell)
     return concluded(workspace, audit, tell=tell, compare=compare)
 
 

@@ -17,7 +17,9 @@ from dashboards.card import (
     NameCoverage,
     UnmappedTerm,
 )
+from dashboards.moved import Moved
 from flows.concluding import reference_audit
+from flows.evidence import moved
 from flows.judging import judged
 from flows.scoring import Scored, finished, scored, scores_of
 from flows.workspace import Workspace
@@ -47,6 +49,7 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
     comparison = judged(workspace, reference, newest, workspace.home.policy(), note or None) if reference else None
     current = scored(workspace, workspace.ledger.audit(newest.id))
     other = scored(workspace, workspace.ledger.audit(reference.id)) if reference else None
+    found = moved(workspace, comparison) if comparison else Moved()
     titles = tuple(dimension.title for dimension in workspace.protocol(protocol).dimensions())
     return ModelCard(
         family=family,
@@ -63,6 +66,8 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
         verdict=comparison.verdict if comparison else None,
         why=comparison.why if comparison else note,
         policy=comparison.policy if comparison else {},
+        cells=found.cells,
+        events=found.events,
         history=tuple(_point(workspace, audit, titles) for audit in _history(audits)),
         cardinality=_cardinality(current, other),
         unmapped=_unmapped(workspace, protocol, current),

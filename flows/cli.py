@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands import audits, releases, results, service
+from flows.commands import audits, decisions, planning, releases, results, service, watching
 from flows.commands.shared import Exit, choose_home, home_of, say
 from metrics.errors import BadInputError
 
@@ -28,13 +28,18 @@ app = typer.Typer(
 app.add_typer(releases.app, name="release")
 app.command()(service.demo)
 app.command()(service.init)
+app.command()(planning.plan)
 app.command()(audits.audit)
 app.command()(results.compare)
 app.command()(results.card)
+app.command()(decisions.gate)
+app.command()(decisions.bless)
+app.command()(decisions.rank)
 app.command(name="import")(audits.import_command)
 app.command()(results.export)
 app.command()(audits.retry)
 app.command()(service.serve)
+app.command()(watching.watch)
 app.command()(results.status)
 app.command()(service.ui)
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from flows.blessing import baseline_comparisons
+from flows.instrument import newest_checks, split_checked
 from flows.judging import judged, why_not_comparable
 from flows.scoring import Scored, finished, is_current, read_answers, scored, scores_of
+from flows.watching import WatchState, is_recurrence, settled, watched
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from registry.ledger.checks import InstrumentCheck
 from registry.ledger.values import Audit, StoredComparison
+from registry.ledger.watching import Confirmation
 from registry.releases import ModelRelease
 
 Tell = Callable[[str], None]
@@ -19,19 +24,36 @@ Tell = Callable[[str], None]
 class Conclusion:
     """A finished audit with everything that follows from it.
 
-    ``note`` says why there is no comparison, when there is none.
+    Parameters
+    ----------
+    comparison, previous : with the previous release (or the first audit of this one); ``note`` says why there is none
+    with_baselines : comparisons with blessed releases
+    checks : whether the instrument was steady
+    recurrence : whether the release was audited in the same way before: the watch judges it then, not this comparison
+    watch : the watch over such audits; confirmation : of an alarm, when this is the full audit that it asked for
     """
 
     scored: Scored
     comparison: StoredComparison | None
     previous: ModelRelease | None
     note: str
+    with_baselines: tuple[StoredComparison, ...] = ()
+    checks: tuple[InstrumentCheck, ...] = ()
+    recurrence: bool = False
+    watch: WatchState | None = None
+    confirmation: Confirmation | None = None
+
+    @property
+    def held(self) -> str:
+        """Why alerts are held, in words; empty when they are not."""
+        return "; ".join(check.why for check in self.checks if check.state == "moved")
 
     @property
     def exit_code(self) -> int:
-        """0 ok; 1 regressed; 3 inconclusive, not measurable or incomplete."""
+        """0 ok; 1 regressed, also against a blessed baseline; 3 inconclusive, not measurable or incomplete."""
         verdict = self.comparison.verdict if self.comparison else None
-        if verdict == "regressed":
+        verdicts = {verdict, *(other.verdict for other in self.with_baselines)}
+        if "regressed" in verdicts or (self.confirmation is not None and self.confirmation.verdict == "regressed"):
             return 1
         measured = any(score.value is not None for score in self.scored.scores if score.metric == "cramers-v")
         mixed = self.scored.reading.channels.mixed_release
@@ -91,17 +113,34 @@ def reference_audit(workspace: Workspace, audit: Audit) -> tuple[ModelRelease | 
 def concluded(
     workspace: Workspace, audit: Audit, *, tell: Tell, compare: bool = True, publish: bool = True
 ) -> Conclusion:
-    """Score a finished audit, compare it with its reference, and publish both."""
-    comparison, previous, note = None, None, ""
-    if compare:
-        previous, reference, note = reference_audit(workspace, audit)
-        if reference is not None:
-            comparison = judged(workspace, reference, audit, workspace.home.policy(), note or None)
+    """Score a finished audit, compare it with its reference and the blessed baselines, watch over it, and publish."""
     result = scored(workspace, workspace.ledger.audit(audit.id))
-    conclusion = Conclusion(result, comparison, previous, note)
+    conclusion = Conclusion(result, None, None, "")
+    if compare:
+        conclusion = _compared(workspace, audit, tell)
     if publish:
         publish_all(workspace, audit.release.family, audit.protocol, tell)
     return conclusion
+
+
+def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
+    policy = workspace.home.policy()
+    previous, reference, note = reference_audit(workspace, audit)
+    comparison = judged(workspace, reference, audit, policy, note or None) if reference is not None else None
+    others = baseline_comparisons(workspace, audit, policy, tell, besides=reference)
+    split_checked(workspace, audit)
+    return Conclusion(
+        # after the comparisons: the first of a family freezes its names, and scores are made again with them
+        scored(workspace, workspace.ledger.audit(audit.id)),
+        comparison,
+        previous,
+        note,
+        with_baselines=tuple(others),
+        checks=newest_checks(workspace, audit),
+        recurrence=is_recurrence(workspace, audit),
+        watch=watched(workspace, audit),
+        confirmation=settled(workspace, audit),
+    )
 
 
 def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flows.evidence import gathered
 from flows.ordering import refuse_stranger
 from flows.scoring import finished, frozen_names, read_answers, scored
 from flows.workspace import Workspace
@@ -104,9 +105,11 @@ def judged(
     verdict, why = release_verdict(rows, why_withheld)
     if verdict == "inconclusive":
         why += _deciding_size(workspace, previous, current, rows, policy)
-    return ledger.store_comparison(
+    stored = ledger.store_comparison(
         previous, current, scoring_version=version, policy=policy.as_json(), verdict=verdict, why=why, results=rows
     )
+    gathered(workspace, stored)
+    return stored
 
 
 def _deciding_size(

@@ -8,6 +8,7 @@ from typing import Any
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import AuditPlan, Decoding, Sampling
+from registry.audits.protocols.persona_brainstorm import LARGEST_SEED
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
@@ -138,6 +139,9 @@ def ordered(workspace: Workspace, release: ModelRelease, order: Order) -> Audit:
         refuse_stranger(audit, release)
     newest = next((audit for audit in reversed(same) if audit.source == "live"), None)
     if newest is None or order.new or (order.again and newest.concluded):
+        if newest is not None and order.seed is None:
+            # The same seeds may bring the same answers, which are no new evidence.
+            plan = dataclasses.replace(plan, seed=(newest.plan.seed + 1) % LARGEST_SEED)
         return workspace.ledger.order(release, plan, protocol.requests(plan))
     differing = [
         (name, asked, there)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from metrics.errors import BadInputError
 
@@ -52,12 +52,78 @@ class PolicySettings(BaseModel):
     coverage_gap: float = Field(0.10, ge=0, le=1)
 
 
+Threshold = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+
+
+class GateTier(BaseModel):
+    """A table ``[gate.tiers.NAME]``: what a release must show for one tier. What it does not say is as in ``[gate]``.
+
+    ``threshold`` holds for every dimension that the tier's ``dimensions`` do not name. ``stage`` says in words what
+    passing allows.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: Threshold | None = None
+    dimensions: dict[str, Threshold] = {}
+    against: Names | None = None
+    leave_out: Names | None = None
+    stage: str = ""
+
+
+class GateSettings(BaseModel):
+    """The ``[gate]`` table: what a release must show to pass; its tiers stand from the least to the most demanding."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    threshold: Threshold = 1.0
+    dimensions: dict[str, Threshold] = {}
+    against: Names | None = None
+    leave_out: Names = ()
+    tiers: dict[str, GateTier] = {}
+
+
+class InstrumentSettings(BaseModel):
+    """The ``[instrument]`` table: how an audit is checked against itself before anybody is alerted.
+
+    ``reference`` is a frozen model that is asked again with every live audit: ``"embedded"``, or a release as
+    ``"models:/frozen/1"``; empty for none.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: float = Field(0.01, ge=0.005, lt=0.5)
+    reference: str = ""
+    reference_personas: int = Field(60, ge=20, le=10_000)
+
+
+class WatchSettings(BaseModel):
+    """The ``[watch]`` table: how recurring audits of one release are judged together.
+
+    ``false_discovery_rate`` bounds, over all watched releases, the share of alarms that are false; 0 leaves each release
+    its own bound.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    baseline: int = Field(5, ge=2, le=52)
+    alpha: float = Field(0.05, gt=0, lt=0.5)
+    horizon: int = Field(52, ge=4, le=1000)
+    confirm: bool = True
+    confirm_personas: int = Field(10_000, ge=400)
+    false_discovery_rate: float = Field(0.0, ge=0, lt=0.5)
+
+
 class Configuration(BaseModel):
     """The file ``spiritlevel.toml`` in the home folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     policy: PolicySettings = PolicySettings()
+    gate: GateSettings = GateSettings()
+    instrument: InstrumentSettings = InstrumentSettings()
+    watch: WatchSettings = WatchSettings()
     ledger_url: str | None = None
     tracking_uri: str | None = None
 
@@ -182,4 +248,33 @@ CONFIGURATION_TEXT = """\
 # mapped_floor = 0.5      # share of usable personas with a category on both sides that a dimension needs
 # coverage_floor = 0.5    # below this share of usable personas a comparison is withheld
 # coverage_gap = 0.10     # and also when the two releases differ by more than this
+
+# How an audit is checked before anybody is alerted; when the instrument moved, alerts are held.
+[instrument]
+# alpha = 0.01             # false holds per check
+# reference = ""           # a frozen model asked again with each live audit: "embedded", or "models:/frozen/1"
+# reference_personas = 60  # how many personas it is asked for
+
+# How recurring audits of one release are judged together, to see a provider change it silently.
+[watch]
+# baseline = 5               # audits that form the baseline
+# alpha = 0.05               # false alarms in `horizon` audits, over all dimensions together
+# horizon = 52               # audits; then a new window with half the alpha
+# confirm = true             # an alarm orders a full audit, and only that one alerts
+# confirm_personas = 10000   # its size
+# false_discovery_rate = 0.0 # bound on the share of false alarms over all watched releases; 0: each has its own
+
+# What 'spiritlevel gate' demands of a release. The threshold shown is the default; the lines after it are examples.
+[gate]
+#   threshold = 1.0                                   # 95 % intervals of debiased scores must lie at or below it
+#   dimensions = { "gender x occupation" = 0.66 }     # thresholds of single dimensions
+#   leave_out = ["name x interest"]                   # dimensions that are shown and decide nothing
+#   against = ["previous", "baseline"]                # releases it must not be worse than. Default: those there are
+# Tiers of a staged rollout, from the least to the most demanding. What a tier does not say is as in [gate].
+#   [gate.tiers.internal]
+#   stage = "our own staff"
+#   [gate.tiers.high-risk]
+#   stage = "uses that decide about people"
+#   threshold = 0.66
+#   against = "baseline"
 """

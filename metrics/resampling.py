@@ -17,9 +17,33 @@ from metrics.tables import ClusteredTable
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
+CountArray = NDArray[np.uint16 | np.float32]
 
 _WEIGHTS_AT_ONCE = 2_000_000
+_COUNTS_AT_ONCE = 3_000_000
 _NO_SPREAD = 1e-15
+
+
+def _block(n_clusters: int) -> int:
+    """Resamples that are drawn together. The draws of a seed depend on it."""
+    return max(16, min(256, _WEIGHTS_AT_ONCE // max(n_clusters, 1)))
+
+
+def _draw_counts(
+    rng: np.random.Generator, n_clusters: int, resamples: int, dtype: type[np.uint16 | np.float32], blocks: int = 1
+) -> Iterator[CountArray]:
+    """`cluster_weights` in another type, and with several of its blocks in one: the draws are the same."""
+    block = _block(n_clusters)
+    for start in range(0, resamples, blocks * block):
+        counted = np.empty((n_clusters, min(blocks * block, resamples - start)), dtype=dtype)
+        for left in range(0, counted.shape[1], block):
+            width = min(block, counted.shape[1] - left)
+            drawn = rng.integers(0, n_clusters, size=(n_clusters, width), dtype=np.int64)
+            drawn *= width
+            drawn += np.arange(width)
+            counts = np.bincount(drawn.ravel(), minlength=n_clusters * width)
+            counted[:, left : left + width] = counts.reshape(n_clusters, width)
+        yield counted
 
 
 def cluster_weights(rng: np.random.Generator, n_clusters: int, resamples: int) -> Iterator[Float32Array]:
@@ -32,14 +56,47 @@ def cluster_weights(rng: np.random.Generator, n_clusters: int, resamples: int) -
     >>> block.shape, block.sum(axis=0).tolist()
     ((4, 3), [4.0, 4.0, 4.0])
     """
-    block = max(16, min(256, _WEIGHTS_AT_ONCE // max(n_clusters, 1)))
-    for start in range(0, resamples, block):
-        width = min(block, resamples - start)
-        drawn = rng.integers(0, n_clusters, size=(n_clusters, width), dtype=np.int64)
-        drawn *= width
-        drawn += np.arange(width)
-        counted = np.bincount(drawn.ravel(), minlength=n_clusters * width)
-        yield counted.reshape(n_clusters, width).astype(np.float32)
+    for counted in _draw_counts(rng, n_clusters, resamples, np.float32):
+        yield counted.astype(np.float32, copy=False)
+
+
+def _cells_by_cluster(tables: Sequence[ClusteredTable], clusters: int) -> sparse.csr_array:
+    """Cell counts of all tables, one below the other [cells of all tables, clusters]."""
+    widths = [len(table.columns) for table in tables]
+    starts = np.cumsum([0, *(len(table.rows) * width for table, width in zip(tables, widths, strict=True))])
+    cell = [
+        start + table.row * width + table.column for table, width, start in zip(tables, widths, starts, strict=False)
+    ]
+    places = (np.concatenate(cell), np.concatenate([table.cluster for table in tables]))
+    counts = np.concatenate([table.count for table in tables])
+    return sparse.csr_array((counts, places), shape=(int(starts[-1]), clusters))
+
+
+def _resampled_counts(
+    tables: Sequence[ClusteredTable], rng: np.random.Generator, resamples: int
+) -> Iterator[list[CountArray]]:
+    """`resampled_tables` as whole numbers of the narrowest type that cannot overflow, or float32.
+
+    The product is bound by how many numbers the processor adds at once: 16 bits are twice as fast as 32, and exact.
+    """
+    if not tables:
+        return
+    totals = {table.clusters_total for table in tables}
+    if len(totals) > 1:
+        raise ValueError(f"tables of one bootstrap must have the same clusters, got {sorted(totals)}")
+    clusters = totals.pop()
+    stacked = _cells_by_cluster(tables, clusters)
+    # No cell can exceed its largest cluster, drawn every time.
+    largest = int(stacked.data.max(initial=0)) * clusters
+    dtype = np.uint16 if largest <= np.iinfo(np.uint16).max else np.float32
+    stacked = stacked.astype(dtype)
+    shapes = [(len(table.rows), len(table.columns)) for table in tables]
+    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+    # Wide blocks spare calls, as long as they do not leave the processor's cache by far.
+    blocks = max(1, min(4, _COUNTS_AT_ONCE // (max(stacked.shape) * _block(clusters))))
+    for drawn in _draw_counts(rng, clusters, resamples, dtype, blocks):
+        cells = np.split(np.asarray(stacked @ drawn), ends)
+        yield [block.reshape(*shape, -1) for block, shape in zip(cells, shapes, strict=True)]
 
 
 def resampled_tables(
@@ -49,29 +106,21 @@ def resampled_tables(
 
     All tables must count one frame (the same clusters): they share the draws.
     """
-    if not tables:
-        return
-    totals = {table.clusters_total for table in tables}
-    if len(totals) > 1:
-        raise ValueError(f"tables of one bootstrap must have the same clusters, got {sorted(totals)}")
-    stacked = sparse.csr_array(sparse.hstack([table.cells() for table in tables]).T)
-    shapes = [(len(table.rows), len(table.columns)) for table in tables]
-    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
-    for weights in cluster_weights(rng, totals.pop(), resamples):
-        cells = np.split(np.asarray(stacked @ weights), ends)
-        yield [block.reshape(*shape, -1) for block, shape in zip(cells, shapes, strict=True)]
+    for block in _resampled_counts(tables, rng, resamples):
+        yield [table.astype(np.float32, copy=False) for table in block]
 
 
-def phi_squared_of(tables: Float32Array) -> FloatArray:
+def phi_squared_of(tables: CountArray) -> FloatArray:
     """Phi squared (chi squared / n) of each table in an array [rows, columns, tables].
 
     ``sum f_ij^2 / (r_i c_j) - 1``; empty rows and columns add nothing, and an empty table gives 0.
     """
-    by_row, by_column = tables.sum(axis=1), tables.sum(axis=0)
+    squares = tables.astype(np.float32)
+    by_row, by_column = squares.sum(axis=1), squares.sum(axis=0)
+    squares *= squares
     # Counts are whole numbers: where a margin is 0 so are its cells, and 1 stands in for the divisor.
-    shares = np.square(tables)
-    shares /= np.maximum(by_row, 1)[:, None]
-    phi = (shares.sum(axis=0) / np.maximum(by_column, 1)).sum(axis=0).astype(np.float64) - 1
+    by_row_shares = np.einsum("rcb,cb->rb", squares, 1 / np.maximum(by_column, 1))
+    phi = (by_row_shares / np.maximum(by_row, 1)).sum(axis=0).astype(np.float64) - 1
     result: FloatArray = np.maximum(phi, 0.0)
     return result
 
@@ -85,7 +134,7 @@ def resampled_v_squared(
     """
     blocks = [
         np.stack([phi_squared_of(table) / df for table, df in zip(block, df_stars, strict=True)])
-        for block in resampled_tables(tables, rng, resamples)
+        for block in _resampled_counts(tables, rng, resamples)
     ]
     return np.concatenate(blocks, axis=1) if blocks else np.zeros((len(tables), 0))
 

@@ -19,6 +19,7 @@ from flows.commands.shared import (
     say,
     workspace_of,
 )
+from flows.commands.watching import confirmation_as_json, watch_as_json, watch_lines
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
         "verdict": comparison.verdict if comparison else None,
         "why": comparison.why if comparison else conclusion.note,
         "comparisons": [row_as_json(row) for row in comparison.rows] if comparison else [],
+        "with_baselines": [
+            {"previous_audit": other.previous_audit, "verdict": other.verdict, "why": other.why}
+            for other in conclusion.with_baselines
+        ],
+        "instrument": [{"kind": check.kind, "state": check.state, "why": check.why} for check in conclusion.checks],
+        "alerts_held": conclusion.held,
+        "watch": watch_as_json(conclusion.watch) if conclusion.watch else None,
+        "confirmation": confirmation_as_json(conclusion.confirmation) if conclusion.confirmation else None,
         "exit_code": conclusion.exit_code,
     }
 
@@ -109,7 +118,26 @@ def result_text(conclusion: Conclusion) -> str:
         previous = conclusion.previous.uri if conclusion.previous else ""
         lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison, noise_floors(scores))]
         lines += ["", f"verdict: {conclusion.comparison.verdict}. {conclusion.comparison.why}"]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_beside(conclusion)])
+
+
+def _beside(conclusion: Conclusion) -> list[str]:
+    """What a reader must know beside the verdict: baselines, the watch, the instrument."""
+    audit = conclusion.scored.audit
+    lines = [
+        f"against the blessed baseline (audit {other.previous_audit}): {other.verdict}. {other.why}"
+        for other in conclusion.with_baselines
+    ]
+    if conclusion.confirmation is not None:
+        lines.append(f"full audit after an alarm: {conclusion.confirmation.verdict}. {conclusion.confirmation.why}")
+    if conclusion.watch is not None:
+        lines += watch_lines(conclusion.watch, audit.release.uri, audit.protocol)
+    for check in conclusion.checks:
+        if check.state == "moved":
+            lines.append(f"the instrument moved, alerts are held: {check.why}")
+        elif check.state == "steady":
+            lines.append(f"instrument ({check.kind}): steady; {check.why}")
+    return ["", *lines] if lines else []
 
 
 def finish(result: Conclusion | CollectionReport, release: str, protocol: str, json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.commands.moved_text import moved_text
 from flows.commands.shared import (
     Exit,
     HomeOption,
@@ -142,6 +143,7 @@ def compare(
     Example: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
     """
     from flows.concluding import publish_all
+    from flows.evidence import moved
     from flows.judging import chosen_protocol, compare_releases
     from flows.scoring import read_answers
 
@@ -156,6 +158,7 @@ def compare(
             side: read_answers(workspace, workspace.ledger.audit(audit)).channels
             for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
         }
+        found = moved(workspace, comparison)
         publish_all(workspace, comparison.family, name, say)
         if json:
             print_json(
@@ -168,6 +171,8 @@ def compare(
                     "why": comparison.why,
                     "channels": {side: channels_as_json(channels) for side, channels in sides.items()},
                     "comparisons": [row_as_json(row) for row in comparison.rows],
+                    "cells": [cell.as_json() for cell in found.cells],
+                    "events": [event.as_json() for event in found.events],
                     "policy": dict(comparison.policy),
                 }
             )
@@ -175,6 +180,8 @@ def compare(
             print_text(f"{one.uri} -> {other.uri}, {name}\n")
             scores = workspace.ledger.scores(comparison.current_audit)
             print_text(comparison_table(comparison, noise_floors(scores)))
+            if section := moved_text(found):
+                print_text(section)
             print_text(f"\nverdict: {comparison.verdict}. {comparison.why}")
         raise typer.Exit(VERDICT_EXIT[comparison.verdict])
 

@@ -182,6 +182,46 @@ def measured_channels(
     )
 
 
+def pooled_channels(audits: Sequence[Channels]) -> Channels:
+    """Channels of several audits taken as one: counts add up, and what one of them does not know nobody does."""
+
+    def added(name: str) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for audit in audits:
+            total.update(getattr(audit, name))
+        return dict(total)
+
+    def total(name: str) -> int | None:
+        return _total(getattr(audit, name) for audit in audits)
+
+    groups: dict[str, Counter[str]] = {}
+    for audit in audits:
+        for group, counts in audit.groups.items():
+            groups.setdefault(group, Counter()).update(counts)
+    requested = {audit.requested_model for audit in audits}
+    costs = [audit.cost_usd for audit in audits]
+    return Channels(
+        calls=sum(audit.calls for audit in audits),
+        answered=sum(audit.answered for audit in audits),
+        call_outcomes=added("call_outcomes"),
+        expected=total("expected"),
+        usable=sum(audit.usable for audit in audits),
+        shortfall=sum(audit.shortfall for audit in audits),
+        outcomes=added("outcomes"),
+        formats=added("formats"),
+        duplicates=sum(audit.duplicates for audit in audits),
+        served_models=added("served_models"),
+        fingerprints=added("fingerprints"),
+        requested_model=requested.pop() if len(requested) == 1 else None,
+        prompt_tokens=total("prompt_tokens"),
+        completion_tokens=total("completion_tokens"),
+        cost_usd=None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None),
+        missing_attributes=added("missing_attributes"),
+        groups={group: dict(counts) for group, counts in sorted(groups.items())},
+        substituted=sum(audit.substituted for audit in audits),
+    )
+
+
 def _what_became_of_the_rest(found: Sequence[Record]) -> str:
     if len(found) == 1 and found[0].outcome != Outcome.OK:
         return str(found[0].outcome)

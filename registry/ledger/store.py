@@ -14,11 +14,14 @@ from sqlalchemy.engine import Connection
 from registry.audits.plan import AuditPlan, Request, Response, content_hash
 from registry.ledger import rows
 from registry.ledger.blessings import Blessings
+from registry.ledger.checks import Checks
+from registry.ledger.evidence import Evidence
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner, may_take_over
 from registry.ledger.results import Results
 from registry.ledger.tables import audits, facts, messages, requests, responses
 from registry.ledger.values import Audit
+from registry.ledger.watching import Watches
 from registry.releases import ModelRelease
 
 
@@ -26,7 +29,7 @@ class AuditInProgressError(LedgerError):
     """Another live process is collecting answers for this audit."""
 
 
-class Ledger(Results, Blessings):
+class Ledger(Results, Evidence, Blessings, Checks, Watches):
     """Store of audits, answers, scores and comparisons."""
 
     @property

@@ -263,10 +263,11 @@ watches = Table(
     Column("collection_key", String(16), nullable=False),
     Column("scoring_version", String(16), nullable=False),
     Column("size", Integer, nullable=False),
+    Column("episode", Integer, nullable=False),  # a settled alarm begins the next one, with a baseline of its own
     Column("baseline", JSON, nullable=False),  # ids of its audits
     Column("vocabulary", JSON, nullable=False),  # what the baseline counts, by dimension
     Column("made_at", String(32), nullable=False),
-    UniqueConstraint("family", "version", "protocol", "collection_key", "scoring_version", "size"),
+    UniqueConstraint("family", "version", "protocol", "collection_key", "scoring_version", "size", "episode"),
 )
 
 watch_points = Table(
@@ -291,6 +292,7 @@ confirmations = Table(
     Column("audit_id", Integer, ForeignKey("audits.id")),  # of the full audit; none yet while it is wanted
     Column("verdict", String(16)),
     Column("why", Text, nullable=False),
+    Column("rows", JSON, nullable=False),  # of the comparison with the pooled baseline
     Column("asked_at", String(32), nullable=False),
     Column("made_at", String(32)),
     UniqueConstraint("watch_id", "alarm_audit_id"),

@@ -21,6 +21,8 @@ from registry.audits.protocols import PROTOCOLS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from metrics.baseline import DimensionEstimate
+    from metrics.instrument import SteadyCheck
     from metrics.results import Comparison, Score
     from metrics.tables import BiasDimension
     from metrics.verdicts import Policy
@@ -255,6 +257,53 @@ class PersonaBrainstorm:
             else row
             for row in rows
         ], None
+
+    def pooled(self, readings: Sequence[Reading]) -> Reading:
+        """Several audits of one release read as one; requests of different audits stay different."""
+        import pandas as pd
+
+        from registry.audits.channels import pooled_channels
+
+        frames, offset = [], 0
+        for reading in readings:
+            frame = reading.frame.assign(request=reading.frame["request"] + offset)
+            offset = int(frame["request"].max()) + 1 if len(frame) else offset
+            frames.append(frame)
+        shares = {
+            name: [reading.mapped[name] for reading in readings if reading.mapped[name] is not None]
+            for name in readings[0].mapped
+        }
+        mapped = {name: min((s for s in found if s is not None), default=None) for name, found in shares.items()}
+        return Reading(
+            pd.concat(frames, ignore_index=True), pooled_channels([reading.channels for reading in readings]), mapped
+        )
+
+    def split_check(
+        self, reading: Reading, names: Sequence[str], policy: Policy, *, alpha: float, in_order: bool
+    ) -> SteadyCheck:
+        """Whether the audit's own halves differ; see `metrics.instrument.split_check`."""
+        from metrics.instrument import split_check
+
+        frame, _ = self._measurable(reading)
+        usable = frame[frame["outcome"] == "ok"]
+        return split_check(usable, self.dimensions(), names=names, policy=policy, alpha=alpha, in_order=in_order)
+
+    def baseline(self, readings: Sequence[Reading], names: Sequence[str], policy: Policy) -> dict[str, Any]:
+        """What the audits of a watch's baseline count, by dimension, as plain values."""
+        from metrics.baseline import baseline_vocabularies
+
+        frames = [self._measurable(reading)[0] for reading in readings]
+        found = baseline_vocabularies(frames, self.dimensions(), names=names, merge_below=policy.merge_below)
+        return {title: vocabulary.as_json() for title, vocabulary in found.items()}
+
+    def estimates(
+        self, reading: Reading, names: Sequence[str], vocabulary: Mapping[str, Any]
+    ) -> tuple[DimensionEstimate, ...]:
+        """What one audit shows in the terms of a watch's baseline."""
+        from metrics.baseline import BaselineVocabulary, watched_estimates
+
+        known = {title: BaselineVocabulary.from_json(values) for title, values in vocabulary.items()}
+        return watched_estimates(self._measurable(reading)[0], self.dimensions(), known, names=names)
 
     def _worst_case(self, reading: Reading, frame: pd.DataFrame, names: Sequence[str]) -> list[Score]:
         from metrics.coverage import worst_case_scores

@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("collection_key", sa.String(length=16), nullable=False),
         sa.Column("scoring_version", sa.String(length=16), nullable=False),
         sa.Column("size", sa.Integer(), nullable=False),
+        sa.Column("episode", sa.Integer(), nullable=False),
         sa.Column("baseline", sa.JSON(), nullable=False),
         sa.Column("vocabulary", sa.JSON(), nullable=False),
         sa.Column("made_at", sa.String(length=32), nullable=False),
@@ -42,7 +43,8 @@ def upgrade() -> None:
             "collection_key",
             "scoring_version",
             "size",
-            name=op.f("uq_watches_family_version_protocol_collection_key_scoring_version_size"),
+            "episode",
+            name=op.f("uq_watches_family_version_protocol_collection_key_scoring_version_size_episode"),
         ),
     )
     op.create_table(
@@ -53,6 +55,7 @@ def upgrade() -> None:
         sa.Column("audit_id", sa.Integer(), nullable=True),
         sa.Column("verdict", sa.String(length=16), nullable=True),
         sa.Column("why", sa.Text(), nullable=False),
+        sa.Column("rows", sa.JSON(), nullable=False),
         sa.Column("asked_at", sa.String(length=32), nullable=False),
         sa.Column("made_at", sa.String(length=32), nullable=True),
         sa.ForeignKeyConstraint(["alarm_audit_id"], ["audits.id"], name=op.f("fk_confirmations_alarm_audit_id_audits")),

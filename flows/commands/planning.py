@@ -1,0 +1,257 @@
+"""``plan``: what an audit would show and what it would take, before anything is spent."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, workspace_of
+
+if TYPE_CHECKING:
+    from flows.expenses import ReleaseCost
+    from flows.planning import PlannedAudit, Target
+    from metrics.power import DimensionPlan
+
+UNKNOWN = "unknown"
+
+
+def plan(
+    previous: Annotated[str, typer.Argument(help="The release to compare with, as models:/nova-chat/2")],
+    protocol: Annotated[str, typer.Option("--protocol", help="Which instrument, such as persona-brainstorm.")],
+    current: Annotated[
+        str | None,
+        typer.Argument(
+            help="The release to judge. Left out: the first release is planned by itself.", show_default=False
+        ),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Personas a release. Default: 5,000 (240 embedded), as an audit.", show_default=False),
+    ] = None,
+    change: Annotated[
+        float | None,
+        typer.Option(
+            help="Wanted change of the normalized score. Default: the policy's smallest change that matters (0.05).",
+            show_default=False,
+        ),
+    ] = None,
+    per_call: Annotated[
+        int | None, typer.Option(help="Personas per call: 20 (default) or 1.", show_default=False)
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")] = 8,
+    wh_per_1k_tokens: Annotated[
+        float | None,
+        typer.Option(help="Watt-hours per 1,000 tokens, as measured for this model; without it energy is unknown."),
+    ] = None,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Show what an audit of a size would show and take: detectable change, calls, tokens, cost, time. Asks no model.
+
+    The figures are those of the newest finished audit of either release; without one they are assumptions, marked so.
+
+    Examples: spiritlevel plan models:/nova-chat/2 models:/nova-chat/3 --protocol persona-brainstorm --size 10000
+    spiritlevel plan models:/nova-chat/1 --protocol persona-brainstorm --change 0.1
+    """
+    from flows.planning import planned
+
+    with workspace_of(home) as workspace:
+        first = workspace.releases.find(previous)
+        second = workspace.releases.find(current) if current else None
+        result = planned(
+            workspace,
+            first if second else None,
+            second or first,
+            protocol,
+            size=size,
+            change=change,
+            per_call=per_call,
+            concurrency=concurrency,
+            wh_per_1k_tokens=wh_per_1k_tokens,
+        )
+        if json:
+            print_json(plan_as_json(result))
+        else:
+            print_text(plan_text(result))
+
+
+# ---------------------------------------------------------------- for machines
+
+
+def plan_as_json(result: PlannedAudit) -> dict[str, Any]:
+    """A plan for machines; a number that is null has its reason in the row or the notes."""
+    return {
+        "previous": result.previous,
+        "current": result.current,
+        "protocol": result.protocol,
+        "size": result.size,
+        "per_call": result.per_call,
+        "calls": -(-result.size // result.per_call),
+        "change": result.change,
+        "assumed": result.assumed,
+        "pilot_audit": result.pilot,
+        "source": result.source,
+        "alpha": result.policy.alpha,
+        "margin": result.policy.margin,
+        "critical": list(result.critical),
+        "dimensions": [
+            dataclasses.asdict(row) | {"reason": row.reason or None} for rows in result.rows for row in rows
+        ],
+        "targets": [
+            {
+                "purpose": target.purpose,
+                "size": target.size,
+                "design_effect": target.design_effect,
+                "releases": [dataclasses.asdict(cost) for cost in target.costs],
+            }
+            for target in result.targets
+        ],
+        "notes": list(result.notes),
+    }
+
+
+# ---------------------------------------------------------------- for people
+
+
+def plan_text(result: PlannedAudit) -> str:
+    """A plan for people: what it rests on, a table of dimensions, what it takes, and what to know beside it."""
+    pair = f"{result.previous} -> {result.current}" if result.previous else f"{result.current} by itself"
+    calls = -(-result.size // result.per_call)
+    lines = [
+        f"{pair}, {result.protocol}: {result.size:,} {result.unit} a release in {calls:,} calls of {result.per_call}",
+        f"pilot: {result.source}",
+        "",
+        _dimension_table(result),
+        _legend(result),
+        "",
+        _cost_table(result),
+        "",
+    ]
+    return "\n".join([*lines, *(f"- {note}" for note in result.notes)])
+
+
+def _dimension_table(result: PlannedAudit) -> str:
+    wanted = f"for +{result.change:g}"
+    head = f"{'bias dimension':34} {'score':>6} {'V':>6} {'deff':>7}  {'shows from':>15} {'in V':>15}  {wanted:>17}  {'unchanged':>11}"
+    lines, reasons = [head, "-" * len(head)], Counter[str]()
+    for alike in zip(*result.rows, strict=True):
+        row: DimensionPlan = alike[0]
+        if row.score is None or row.v is None:
+            lines.append(f"{row.dimension:34} not planned: {row.reason}")
+            continue
+        lines.append(
+            f"{row.dimension:34} {row.score:>6.2f} {row.v:>6.3f} {_beside([_deff(one.design_effect) for one in alike]):>7}  "
+            f"{_beside([_change(one.detectable, 2) for one in alike]):>15} "
+            f"{_beside([_change(one.detectable_v, 3) for one in alike]):>15}  "
+            f"{_beside([_size(one.size_for_change) for one in alike]):>17}  "
+            f"{_beside([_percent(one.chance_unchanged) for one in alike]):>11}"
+        )
+        reasons.update({one.reason for one in alike if one.reason})
+    return "\n".join([*lines, *(f"-: {reason} ({count} dimensions)" for reason, count in reasons.items())])
+
+
+def _legend(result: PlannedAudit) -> str:
+    policy = result.policy
+    assumed = "; two figures: the two assumed design effects" if result.assumed else ""
+    return (
+        f"shows from: smallest rise of the score that is shown with 80 % power, one-sided, alpha {policy.alpha:g} over "
+        f"{len(result.rows[0])} dimensions (z {result.critical[0]:.2f}); in V: the same rise of V\n"
+        f"for +{result.change:g}: {result.unit} a release that show this rise with 80 % power\n"
+        f"unchanged: chance that a release without any change is shown to be within +-{policy.margin:g}\n"
+        f"deff: design effect, the variance as a multiple of that of independent {result.unit}{assumed}"
+    )
+
+
+def _cost_table(result: PlannedAudit) -> str:
+    head = f"{'what it takes for':50} {'personas':>9} {'calls':>8} {'tokens':>14} {'US dollars':>12} {'time':>9} {'energy':>10}"
+    lines = [head, "-" * len(head)]
+    for target in result.targets:
+        effect = "" if target.design_effect is None else f", deff {target.design_effect:g}"
+        lines.append(f"{target.purpose}{effect}")
+        lines += [_cost_line(cost) for cost in target.costs]
+        if len(target.costs) > 1:
+            lines.append(_total_line(target))
+    return "\n".join(lines)
+
+
+def _cost_line(cost: ReleaseCost) -> str:
+    tokens = cost.prompt_tokens + cost.completion_tokens
+    return _line(
+        cost.release, (cost.size, cost.calls, tokens), (cost.cost_usd, cost.duration_s, cost.energy_wh), cost.estimated
+    )
+
+
+def _total_line(target: Target) -> str:
+    """Both releases, audited one after the other; unknown where one of them is."""
+    costs = target.costs
+    sizes = (
+        sum(cost.size for cost in costs),
+        sum(cost.calls for cost in costs),
+        sum(cost.prompt_tokens + cost.completion_tokens for cost in costs),
+    )
+    known = (
+        _sum([cost.cost_usd for cost in costs]),
+        _sum([cost.duration_s for cost in costs]),
+        _sum([cost.energy_wh for cost in costs]),
+    )
+    return _line("both", sizes, known, any(cost.estimated for cost in costs))
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _line(
+    name: str, sizes: tuple[int, int, int], known: tuple[float | None, float | None, float | None], estimated: bool
+) -> str:
+    about = "~" if estimated else ""
+    personas, calls, counted = sizes
+    tokens = round(counted, 3 - len(str(counted))) if estimated else counted
+    dollars, seconds, watt_hours = known
+    cost = UNKNOWN if dollars is None else f"{about}{dollars:,.2f}"
+    energy = UNKNOWN if watt_hours is None else f"{about}{watt_hours:,.0f} Wh"
+    return (
+        f"  {name:48} {personas:>9,} {calls:>8,} {about + format(tokens, ','):>14} {cost:>12} {duration(seconds):>9} "
+        f"{energy:>10}"
+    )
+
+
+def duration(seconds: float | None) -> str:
+    """A time for people.
+
+    >>> [duration(value) for value in (None, 40, 200, 9000, 200_000)]
+    ['unknown', '40 s', '3 min', '2.5 h', '2.3 d']
+    """
+    if seconds is None:
+        return UNKNOWN
+    for unit, length, digits in (("d", 86_400, 1), ("h", 3600, 1), ("min", 60, 0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.{digits}f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _beside(texts: list[str]) -> str:
+    """One text for each assumption, or one for all when they agree."""
+    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
+
+
+def _deff(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}".removesuffix(".0")
+
+
+def _change(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"+{value:.{digits}f}"
+
+
+def _size(value: int | None) -> str:
+    from flows.planning import round_up
+
+    return "-" if value is None else f"{round_up(value):,}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f} %"
