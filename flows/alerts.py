@@ -84,7 +84,8 @@ def alerted(workspace: Workspace, conclusion: Conclusion) -> list[Alert]:
         return []
     alerts = []
     audit = conclusion.scored.audit
-    compared = [] if conclusion.recurrence else [conclusion.comparison, *conclusion.with_baselines]
+    judged_elsewhere = conclusion.recurrence or conclusion.confirmation is not None
+    compared = [] if judged_elsewhere else [conclusion.comparison, *conclusion.with_baselines]
     for comparison in compared:
         if comparison is not None and comparison.verdict == "regressed":
             previous = workspace.ledger.audit(comparison.previous_audit).release.uri

@@ -20,7 +20,7 @@ Float32Array = NDArray[np.float32]
 CountArray = NDArray[np.uint16 | np.float32]
 
 _WEIGHTS_AT_ONCE = 2_000_000
-_COUNTS_AT_ONCE = 3_000_000
+_COUNTS_AT_ONCE = 1_000_000
 _NO_SPREAD = 1e-15
 
 
@@ -60,24 +60,19 @@ def cluster_weights(rng: np.random.Generator, n_clusters: int, resamples: int) -
         yield counted.astype(np.float32, copy=False)
 
 
-def _cells_by_cluster(tables: Sequence[ClusteredTable], clusters: int) -> sparse.csr_array:
-    """Cell counts of all tables, one below the other [cells of all tables, clusters]."""
-    widths = [len(table.columns) for table in tables]
-    starts = np.cumsum([0, *(len(table.rows) * width for table, width in zip(tables, widths, strict=True))])
-    cell = [
-        start + table.row * width + table.column for table, width, start in zip(tables, widths, starts, strict=False)
-    ]
-    places = (np.concatenate(cell), np.concatenate([table.cluster for table in tables]))
-    counts = np.concatenate([table.count for table in tables])
-    return sparse.csr_array((counts, places), shape=(int(starts[-1]), clusters))
+def _cells(table: ClusteredTable, dtype: type[np.uint16 | np.float32]) -> sparse.csr_array:
+    """Counts of each cell in each cluster, shape [rows * columns, clusters_total]."""
+    width = len(table.columns)
+    places = (table.row * width + table.column, table.cluster)
+    return sparse.csr_array((table.count.astype(dtype), places), shape=(len(table.rows) * width, table.clusters_total))
 
 
 def _resampled_counts(
     tables: Sequence[ClusteredTable], rng: np.random.Generator, resamples: int
-) -> Iterator[list[CountArray]]:
-    """`resampled_tables` as whole numbers of the narrowest type that cannot overflow, or float32.
+) -> Iterator[Iterator[CountArray]]:
+    """`resampled_tables` as 16-bit whole numbers where they cannot overflow, one table of a block after the other.
 
-    The product is bound by how many numbers the processor adds at once: 16 bits are twice as fast as 32, and exact.
+    The product is bound by how many numbers the processor adds at once: 16 bits are twice as fast as 32, and as exact.
     """
     if not tables:
         return
@@ -85,18 +80,15 @@ def _resampled_counts(
     if len(totals) > 1:
         raise ValueError(f"tables of one bootstrap must have the same clusters, got {sorted(totals)}")
     clusters = totals.pop()
-    stacked = _cells_by_cluster(tables, clusters)
     # No cell can exceed its largest cluster, drawn every time.
-    largest = int(stacked.data.max(initial=0)) * clusters
+    largest = max(int(table.count.max(initial=0)) for table in tables) * clusters
     dtype = np.uint16 if largest <= np.iinfo(np.uint16).max else np.float32
-    stacked = stacked.astype(dtype)
-    shapes = [(len(table.rows), len(table.columns)) for table in tables]
-    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
+    counted = [(_cells(table, dtype), (len(table.rows), len(table.columns), -1)) for table in tables]
     # Wide blocks spare calls, as long as they do not leave the processor's cache by far.
-    blocks = max(1, min(4, _COUNTS_AT_ONCE // (max(stacked.shape) * _block(clusters))))
+    widest = max(clusters, *(cells.shape[0] for cells, _ in counted), 1)
+    blocks = max(1, min(4, _COUNTS_AT_ONCE // (widest * _block(clusters))))
     for drawn in _draw_counts(rng, clusters, resamples, dtype, blocks):
-        cells = np.split(np.asarray(stacked @ drawn), ends)
-        yield [block.reshape(*shape, -1) for block, shape in zip(cells, shapes, strict=True)]
+        yield (np.asarray(cells @ drawn).reshape(shape) for cells, shape in counted)
 
 
 def resampled_tables(

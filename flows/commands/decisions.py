@@ -25,6 +25,7 @@ from metrics.errors import BadInputError
 if TYPE_CHECKING:
     from dashboards.gate_report import GateCheck, GateResult
     from flows.ranking import NotRanked, RankedRelease, Ranking
+    from flows.workspace import Workspace
 
 _FOUND = {"passed": "ok", "failed": "FAILED", "undecided": "UNDECIDED", "left out": "left out"}
 
@@ -55,20 +56,7 @@ def bless(
         if history:
             if why is not None or who is not None:
                 raise BadInputError("--list shows what was blessed and blesses nothing: leave out --why and --who")
-            single = "/" in release or "@" in release
-            family = workspace.releases.find(release).family if single else release
-            workspace.releases.list(family)  # an unknown family is answered with the nearest
-            rows = workspace.ledger.blessings(family, name)
-            counting = {row.id for row in workspace.ledger.baselines(family).values()}
-            if json:
-                found = [dataclasses.asdict(row) | {"release": row.uri, "counts": row.id in counting} for row in rows]
-                print_json({"family": family, "blessings": found})
-                return
-            for row in rows:
-                mark = "" if row.id in counting else " (no longer)"
-                print_text(f"{row.made_at} {row.name}: {row.uri} by {row.who}{mark}: {row.why}")
-            if not rows:
-                say(f"no release of {family} is blessed" + (f" as {name!r}" if name else ""))
+            _show_blessings(workspace, release, name, json)
             return
         if why is None:
             raise BadInputError("a baseline is a decision: say why with --why TEXT")
@@ -79,6 +67,23 @@ def bless(
             print_json(dataclasses.asdict(made) | {"release": made.uri})
         else:
             print_text(f"{made.uri} is blessed as {made.name!r} by {made.who}: {made.why}")
+
+
+def _show_blessings(workspace: Workspace, release: str, name: str | None, json: bool) -> None:
+    """Every blessing of the family that is named, or that a release is of."""
+    family = workspace.releases.find(release).family if "/" in release or "@" in release else release
+    workspace.releases.list(family)  # an unknown family is answered with the nearest
+    rows = workspace.ledger.blessings(family, name)
+    counting = {row.id for row in workspace.ledger.baselines(family).values()}
+    if json:
+        found = [dataclasses.asdict(row) | {"release": row.uri, "counts": row.id in counting} for row in rows]
+        print_json({"family": family, "blessings": found})
+        return
+    for row in rows:
+        mark = "" if row.id in counting else " (no longer)"
+        print_text(f"{row.made_at} {row.name}: {row.uri} by {row.who}{mark}: {row.why}")
+    if not rows:
+        say(f"no release of {family} is blessed" + (f" as {name!r}" if name else ""))
 
 
 def _check_line(check: GateCheck) -> str:

@@ -71,9 +71,9 @@ def test_a_new_category_is_an_event_with_its_counts() -> None:
     assert event.qvalue < 0.05
 
 
-def test_twelve_personas_of_one_answer_are_one_request() -> None:
+def test_ten_personas_of_one_answer_are_one_request() -> None:
     (event,) = category_events(audit(1), audit(2, new=10), [DIMENSION])
-    assert (event.n_current, event.pvalue) == (10, 1.0)
+    assert (event.n_current, event.pvalue) == (10, pytest.approx(1.0))
 
 
 def test_fewer_records_than_are_merged_are_no_event() -> None:
@@ -125,9 +125,9 @@ def test_swapping_the_releases_turns_new_into_vanished_with_the_same_p(
 
 def test_few_unchanged_releases_have_a_sure_event() -> None:
     # Nominal 5 %; the exact test is discrete and the categories that could be events are rare, so it stays below.
-    pairs = 100
+    pairs = 60
     alarms = 0
     for seed in range(pairs):
-        frames = [persona_frame(50, 10, seed=9000 + 2 * seed + side) for side in (0, 1)]
+        frames = [persona_frame(30, 10, seed=9000 + 2 * seed + side) for side in (0, 1)]
         alarms += any(event.qvalue <= 0.05 for event in category_events(*frames, DIMENSIONS))
     assert stats.binomtest(alarms, pairs, 0.05, alternative="greater").pvalue > 0.01, f"{alarms} of {pairs}"
