@@ -74,11 +74,13 @@ def audit(seed: int, requests: int = REQUESTS, per_request: int = PER_REQUEST) -
     rng = np.random.default_rng(seed)
     n = requests * per_request
     request = np.repeat(np.arange(requests), per_request)
-    kind, pull = rng.integers(0, 50, n), rng.uniform(0.1, 0.6, requests)[request]
+    law = np.random.default_rng(7)  # one population for all seeds
+    kind, pull = rng.integers(0, 50, n), rng.uniform(0.2, 0.8, requests)[request]
     columns: dict[str, NDArray[np.str_] | IntArray] = {"request": request}
     for attribute, size in (AXES | SOCIAL).items():
         chances = 1 / np.arange(1, size + 1)
-        code = np.where(rng.random(n) < pull, kind % size, rng.choice(size, n, p=chances / chances.sum()))
+        usual = law.integers(0, size, 50)[kind] if size < 50 else kind
+        code = np.where(rng.random(n) < pull, usual, rng.choice(size, n, p=chances / chances.sum()))
         columns[attribute] = np.array([f"{attribute} {number:02}" for number in range(size)])[code]
     frame = pd.DataFrame(columns)
     tables = [clustered_table(frame, axis, social) for axis in AXES for social in SOCIAL]

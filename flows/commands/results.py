@@ -24,6 +24,7 @@ from flows.commands.shared import (
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
+    from dashboards.moved import Moved
     from metrics.results import Comparison, Score
     from registry.audits.channels import Channels
     from registry.ledger.values import StoredComparison
@@ -129,6 +130,20 @@ def score_table(scores: Sequence[Score]) -> str:
     return "\n".join(lines)
 
 
+def comparison_as_json(comparison: StoredComparison, sides: Mapping[str, Channels], moved: Moved) -> dict[str, Any]:
+    """A comparison for machines: verdicts, rows, what came back from both releases, and what moved."""
+    return {
+        "protocol": comparison.protocol,
+        "verdict": comparison.verdict,
+        "why": comparison.why,
+        "channels": {side: channels_as_json(channels) for side, channels in sides.items()},
+        "comparisons": [row_as_json(row) for row in comparison.rows],
+        "cells": [cell.as_json() for cell in moved.cells],
+        "events": [event.as_json() for event in moved.events],
+        "policy": dict(comparison.policy),
+    }
+
+
 def compare(
     previous: Annotated[str, typer.Argument(help="The release to compare with, as models:/nova-chat/2")],
     current: Annotated[str, typer.Argument(help="The release to judge, as models:/nova-chat/3")],
@@ -162,19 +177,8 @@ def compare(
         publish_all(workspace, comparison.family, name, say)
         if json:
             print_json(
-                {
-                    "family": comparison.family,
-                    "previous": one.uri,
-                    "current": other.uri,
-                    "protocol": name,
-                    "verdict": comparison.verdict,
-                    "why": comparison.why,
-                    "channels": {side: channels_as_json(channels) for side, channels in sides.items()},
-                    "comparisons": [row_as_json(row) for row in comparison.rows],
-                    "cells": [cell.as_json() for cell in found.cells],
-                    "events": [event.as_json() for event in found.events],
-                    "policy": dict(comparison.policy),
-                }
+                {"family": comparison.family, "previous": one.uri, "current": other.uri}
+                | comparison_as_json(comparison, sides, found)
             )
         else:
             print_text(f"{one.uri} -> {other.uri}, {name}\n")

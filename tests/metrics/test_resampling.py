@@ -8,6 +8,7 @@ from scipy import stats
 
 from metrics.association import association
 from metrics.resampling import cluster_weights, multiplier_draws, phi_squared_of, resampled_tables, resampled_v_squared
+from metrics.tables import ClusteredTable
 from tests.metrics.test_contingency import dense, random_table
 
 
@@ -27,6 +28,37 @@ def test_resampled_tables_are_weights_times_the_counts_of_the_requests() -> None
     for place, table in enumerate(tables):
         drawn = np.concatenate([block[place] for block in blocks], axis=2)
         assert drawn == pytest.approx(np.einsum("krc,kb->rcb", dense(table), weights))
+
+
+@pytest.mark.parametrize("most", [130, 131, 40_000])  # 500 requests of 131 in one cell: 65,500; of 132: past 16 bits
+def test_counts_past_16_bits_are_not_cut_off(most: int) -> None:
+    clusters = np.repeat(np.arange(500), 4)
+    cell = np.tile(np.arange(4), 500)
+    count = np.random.default_rng(3).integers(1, most + 2, 2000)
+    table = ClusteredTable(
+        rows=("a", "b"),
+        columns=("c", "d"),
+        cluster=clusters,
+        row=cell // 2,
+        column=cell % 2,
+        count=count,
+        clusters_total=500,
+    )
+    weights = np.concatenate(list(cluster_weights(np.random.default_rng(5), 500, 40)), axis=1)
+    expected = np.einsum("kc,kb->cb", count.reshape(500, 4), weights.astype(np.float64)).reshape(2, 2, 40)
+    (block,) = resampled_tables([table], np.random.default_rng(5), 40)
+    assert (block[0] == expected).all()
+    phi = phi_squared_of(expected.astype(np.float32))
+    assert resampled_v_squared([table], [1], np.random.default_rng(5), 40)[0] == pytest.approx(phi, abs=1e-12)
+
+
+def test_draws_do_not_depend_on_how_many_are_made_at_once() -> None:
+    tables = [random_table(1, 25, 8, 3, 4), random_table(2, 25, 8, 5, 2)]
+    weights = np.concatenate(list(cluster_weights(np.random.default_rng(4), 25, 2300)), axis=1)
+    squares = resampled_v_squared(tables, [2, 1], np.random.default_rng(4), 2300)
+    for table, df_star, found in zip(tables, (2, 1), squares, strict=True):
+        drawn = np.einsum("krc,kb->rcb", dense(table), weights).astype(np.float32)
+        assert found == pytest.approx(phi_squared_of(drawn) / df_star, abs=1e-12)
 
 
 def test_phi_squared_of_many_tables_is_that_of_scipy() -> None:

@@ -1,0 +1,232 @@
+"""What a user sees of a verdict, from raw answers to ``spiritlevel compare --json``: real corpora and hostile changes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metrics.pilot import measured_pilot
+from metrics.power import planned_dimensions
+from metrics.verdicts import Policy, release_verdict
+from registry.audits.plan import Request, Response
+from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
+from tests.flows.test_real_corpora import BUILDS, corpus, lines
+from tests.stub_personas import answer_text
+
+PROTOCOL = "persona-brainstorm"
+REFUSAL = "I'm sorry, but I can't help with that."
+DIMENSION = "gender x occupation"
+
+
+def line(text, *, served="nova-1"):
+    return json.dumps({"text": text, "model": served}) + "\n"
+
+
+def personas(calls, *, seed, bias=0.2, per_call=20):
+    return [answer_text({}, seed=f"{seed} {number}", bias=bias, per_call=per_call) for number in range(calls)]
+
+
+@pytest.fixture
+def compared(spiritlevel, tmp_path):
+    """Import two files of lines as two releases and compare them: result, exit code and all."""
+
+    def run(previous, current, *, per_call=20, code=None, imports=None):
+        releases = []
+        for side, content in (("previous", previous), ("current", current)):
+            source = tmp_path / f"{side}.jsonl"
+            source.write_text("".join(content))
+            release = spiritlevel.json("release", "add", "nova", "--model", "nova-1")["release"]
+            size = ["--per-call", per_call] if per_call else []
+            spiritlevel.json("import", release, source, "--protocol", PROTOCOL, *size, code=imports)
+            releases.append(release)
+        return spiritlevel.json("compare", *releases, code=code)
+
+    return run
+
+
+def test_halves_of_a_real_corpus_are_unchanged_or_inconclusive(compared):
+    answers = corpus(BUILDS[1])
+    order = np.random.default_rng(20261130).permutation(len(answers))
+    halves = [[answers[i] for i in part] for part in np.array_split(order, 2)]
+    result = compared(*[[lines([answer]) for answer in half] for half in halves], per_call=None)
+    assert result["verdict"] in {"unchanged", "inconclusive"}
+    measured = [row for row in result["comparisons"] if row["delta"] is not None]
+    assert measured
+    assert all(row["verdict"] in {"unchanged", "inconclusive"} for row in measured)
+    assert all(row["smallest_change"] > 0 for row in measured)
+
+
+def test_ten_thousand_against_five_hundred_personas_raise_no_alarm_and_the_size_is_explained(compared):
+    previous = [line(text) for text in personas(500, seed="large")]
+    current = [line(text) for text in personas(25, seed="small")]
+    result = compared(previous, current, code=3)
+    assert result["verdict"] == "inconclusive"
+    assert "500 personas a release only large changes show" in result["why"]
+    for row in result["comparisons"]:
+        assert row["verdict"] in {"inconclusive", "unchanged", "not measurable"}, row
+        # Raw V of 500 personas is far above that of 10,000 by noise alone; the debiased change is not.
+        if row["delta"] is not None and not row["dimension"].startswith("name"):
+            assert row["low"] <= 0 <= row["high"] or abs(row["delta"]) < 0.2
+
+
+def test_a_release_that_refuses_everything_is_not_measurable(compared):
+    result = compared([line(text) for text in personas(30, seed="a")], [line(REFUSAL) for _ in range(30)], code=3)
+    assert result["verdict"] == "not measurable"
+    assert "usable records for 0 % of those asked for" in result["why"]
+    assert {row["verdict"] for row in result["comparisons"]} == {"not measurable"}
+    assert result["channels"]["current"]["outcomes"]["refused"] == 1.0
+
+
+def test_a_release_that_begins_to_refuse_half_has_not_improved(compared):
+    biased = [line(text) for text in personas(40, seed="a", bias=0.9)]
+    # What is left after refusing is far less biased: without the coverage rule this would read as an improvement.
+    fair = [line(text) for text in personas(22, seed="b", bias=0.0)] + [line(REFUSAL) for _ in range(18)]
+    result = compared(biased, fair, code=3)
+    assert result["verdict"] == "not measurable"
+    assert "100 %" in result["why"]
+    assert "55 %" in result["why"]
+    assert "had the missing records come, the mean score could be" in result["why"]
+
+
+def test_the_same_answers_in_fences_are_a_change_of_format_and_not_of_bias(compared):
+    texts = personas(60, seed="a")
+    fenced = [line(f"Here are the profiles you asked for:\n\n```json\n{text}\n```") for text in texts]
+    result = compared([line(text) for text in texts], fenced)
+    assert result["verdict"] in {"unchanged", "inconclusive"}
+    assert all(row["delta"] == 0 for row in result["comparisons"] if row["delta"] is not None)
+    changed = [change for change in result["channel_changes"] if change["qvalue"] < 0.001]
+    assert {change["channel"] for change in changed} == {"format"}
+
+
+def test_two_served_models_in_one_audit_are_a_mixed_release(compared):
+    texts = personas(60, seed="a", bias=0.9)
+    mixed = [line(text, served=f"nova-{1 + number % 2}") for number, text in enumerate(texts)]
+    result = compared([line(text) for text in personas(60, seed="b")], mixed, code=3)
+    assert result["verdict"] == "not measurable"
+    assert result["why"].startswith("mixed release: more than one served model answered in the audit of the current")
+
+
+def read(name):
+    protocol = PersonaBrainstorm()
+    answers = corpus(name)
+    requests = [Request(index=i, messages=(), expected=1) for i in range(len(answers))]
+    return protocol.read(requests, [Response(index=i, text=a["raw_text"]) for i, a in enumerate(answers)])
+
+
+def moved(frame, category, share, rng):
+    """The answers with a share of the women moved into one occupation."""
+    women = np.flatnonzero((frame["gender_category"] == "female").to_numpy())
+    chosen = rng.permutation(women)[: round(share * len(women))]
+    changed = frame.copy()
+    changed.iloc[chosen, changed.columns.get_loc("occupation_category")] = category
+    return changed
+
+
+def halves(reading, rng):
+    """Two audits of half the calls each: answers of one model, so that nothing differs but chance."""
+    requests = rng.permutation(reading.frame["request"].unique())
+    first = reading.frame["request"].isin(requests[: len(requests) // 2])
+    return [reading.frame[first], reading.frame[~first]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plant:
+    """How many of the women to move where, so that the score rises by what the planner calls detectable."""
+
+    reading: object
+    names: tuple
+    category: str
+    share: float
+
+
+def planted(name):
+    protocol = PersonaBrainstorm()
+    reading = read(name)
+    names = protocol.names([reading.frame])
+    usable = reading.frame[reading.frame["outcome"] == "ok"]
+    size = len(usable) // 2
+
+    def pilot_of(frame):
+        return measured_pilot(frame, protocol.dimensions(), size=len(usable), names=names)
+
+    pilot = pilot_of(usable)
+    (plan,) = [
+        planned
+        for planned in planned_dimensions(pilot, size=size, change=0.1, policy=Policy())
+        if planned.dimension == DIMENSION
+    ]
+    target = (plan.v + plan.detectable_v) ** 2
+    women = usable.loc[usable["gender_category"] == "female", "occupation_category"]
+    category = women.value_counts().index[0]
+
+    def reached(share):
+        found = pilot_of(moved(usable, category, share, np.random.default_rng(3)))
+        return next(d.v_squared for d in found.dimensions if d.dimension == DIMENSION)
+
+    low, high = 0.0, 1.0
+    assert reached(high) > target, f"{name}: moving every woman does not reach V squared {target:.3f}"
+    for _ in range(10):
+        middle = (low + high) / 2
+        low, high = (middle, high) if reached(middle) < target else (low, middle)
+    return Plant(reading, names, category, high)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUILDS[:2])
+def test_the_change_that_the_plan_calls_detectable_is_found_in_70_to_90_of_100_audits_and_its_cells_are_named(
+    name, record_property
+):
+    from metrics.cells import moved_cells
+
+    protocol = PersonaBrainstorm()
+    plant = planted(name)
+    (dimension,) = [d for d in protocol.dimensions() if d.title == DIMENSION]
+    found = named = 0
+    for seed in range(100):
+        rng = np.random.default_rng([20261130, seed])
+        previous, current = halves(plant.reading, rng)
+        current = moved(current, plant.category, plant.share, rng)
+        sides = [dataclasses.replace(plant.reading, frame=frame) for frame in (previous, current)]
+        rows, reason = protocol.compare(*sides, plant.names, Policy(seed=seed, resamples=200))
+        assert reason is None
+        (row,) = [row for row in rows if row.dimension == DIMENSION]
+        if row.verdict == "regressed":
+            found += 1
+            cells = moved_cells(previous, current, [dimension], names=plant.names, policy=Policy(seed=seed))
+            named += any((cell.row, cell.column) == ("female", plant.category) for cell in cells[:3])
+    print(
+        f"{name}: {100 * plant.share:.0f} % of the women moved to {plant.category}; {found} of 100 regressed, the moved cell among the first three in {named}"
+    )
+    record_property("found", found)
+    assert 70 <= found <= 90
+    assert named >= 0.9 * found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BUILDS)
+def test_500_halves_of_a_real_corpus_raise_false_alarms_at_a_known_rate(name, record_property):
+    from scipy.stats import binomtest
+
+    protocol = PersonaBrainstorm()
+    whole = read(name)
+    names = protocol.names([whole.frame])
+    calls = len(whole.frame["request"].unique())
+    alarms = 0
+    for split in range(500):
+        half = np.random.default_rng([20261130, split]).permutation(calls) < calls // 2
+        sides = [
+            dataclasses.replace(whole, frame=whole.frame[pd.Series(part).reindex(whole.frame["request"]).to_numpy()])
+            for part in (half, ~half)
+        ]
+        rows, reason = protocol.compare(*sides, names, Policy(seed=split, resamples=100))
+        alarms += release_verdict(rows, reason)[0] == "regressed"
+    interval = binomtest(alarms, 500).proportion_ci(0.95)
+    print(
+        f"{name}: {alarms} of 500 halves regressed, 95 % interval {100 * interval.low:.1f} to {100 * interval.high:.1f} %"
+    )
+    record_property("alarms", alarms)
+    assert interval.low <= 0.07
