@@ -6,7 +6,8 @@ are drawn in all of them. Contestants:
 - pandas: take the rows of the drawn requests, ``pandas.crosstab``, ``scipy.stats.chi2_contingency``; a few resamples,
   scaled to 2,000;
 - scipy: ``scipy.stats.bootstrap``, dimension by dimension, on the rows of the drawn requests and ``numpy.bincount``;
-- scipy, weighted: the same, but each persona gets the weight of its request and no row is taken (the fastest form found);
+- scipy, weighted: the same, but each persona gets the weight of its request and no row is taken: the fastest form found for
+  answers of any size (where all have equally many personas, one two-dimensional index is a sixth faster still);
 - ours: `metrics.resampling.resampled_v_squared`, all dimensions at once;
 - comparison: two audits from their tables to q values by influence functions and multipliers (max-T), no bootstrap.
 

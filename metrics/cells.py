@@ -13,7 +13,8 @@ requests, that raised alarms in 22 % of the audits of a dimension, 67 % in the w
 Standard errors come from the influence of each request, at each release's own table with its own requests, and at the
 pooled table with the requests of both; the larger counts, cell by cell. A cell that is empty in one release has no
 request there that could say how much it varies; one with fewer than 10 records in both together is not tested at all.
-p values are adjusted by max-T over the cells of all dimensions given.
+p values are those of Student's t with the requests of both releases less 2 as degrees of freedom (among hundreds of
+cells, the normal law of few requests is too thin in its tail), adjusted by max-T over the cells of all dimensions given.
 
 References
 ----------
@@ -262,7 +263,7 @@ def _changes(pair: CommonTables) -> FloatArray:
 
 
 def _tests(pairs: Sequence[CommonTables], policy: Policy) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """z, p and q of the residuals of all cells; NaN where one does not vary, which `_rows` turns into None."""
+    """Statistic, p and q of the residuals of all cells; NaN where one does not vary, which `_rows` turns into None."""
     grams = [_gram([pair.sides[side] for pair in pairs]) for side in (0, 1)]
     ends = np.cumsum([0, *(pair.pooled.size for pair in pairs)]).tolist()
     spans = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
@@ -280,11 +281,13 @@ def _tests(pairs: Sequence[CommonTables], policy: Policy) -> tuple[FloatArray, F
     z, p, q = (np.full(changes.shape, np.nan) for _ in range(3))
     if varies.any():
         z[varies] = changes[varies] / errors[varies]
-        p[varies] = 2.0 * special.ndtr(-np.abs(z[varies]))
+        requests = [np.full(pair.pooled.size, sum(table.n_clusters for table in pair.sides) - 2) for pair in pairs]
+        p[varies] = 2.0 * special.stdtr(np.concatenate(requests)[varies], -np.abs(z[varies]))
+        normal_z = np.sign(z[varies]) * -special.ndtri(p[varies] / 2.0)  # as sure by a normal law, as the draws are
         spread = np.sqrt(pooled[varies])
         root = _root(covariance[np.ix_(varies, varies)] / np.outer(spread, spread))
         normal = np.random.default_rng([policy.seed, _STREAM]).standard_normal((policy.multipliers, len(root)))
-        q[varies] = max_t_qvalues(z[varies], normal @ root.T, two_sided=True)
+        q[varies] = max_t_qvalues(normal_z, normal @ root.T, two_sided=True)
     return z, p, q
 
 

@@ -2,10 +2,11 @@
 
 All of it rests on one law for the variance of V squared in an audit of n personas:
 
-    Var(V^2; n) = 4 s^2 (V^2 + B / n) / n
+    Var(V^2; n) = 4 s^2 (V^2 + B / n) (1 - V^2) / ((1 - V0^2) n)
 
 ``s`` is ``sqrt(n) SD(V)`` of a large audit, and ``B / n`` is what the size of the table adds to V squared (the noise
-floor). ``s`` is taken as the same for all V. Both come from a finished audit, with the dependence of personas in one
+floor). ``V0`` is V of the pilot. ``s`` is taken as the same for all V but for the last factor, which lets the variance vanish
+where one attribute tells the other: without it the size for a large change is overstated. Both come from a finished audit, with the dependence of personas in one
 answer in them, or from `ASSUMED`.
 """
 
@@ -36,6 +37,9 @@ ASSUMED_DESIGN_EFFECTS = (1.0, 2.0)
 In simulations of dependent answers the variance of V was 1 to 1.6 times that of independent personas on average over
 the dimensions, and up to 5 times in single ones.
 """
+
+
+_NO_ROOM = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +108,21 @@ class PilotDimension:
                 f"variance {self.variance}: nothing tells how much its audits vary"
             )
 
-    @property
-    def spread_squared(self) -> float:
-        """4 s^2: variance of V squared, times the size, over V squared with its floor."""
-        return self.variance * self.size / (self.v_squared + self.floor)
-
     def variance_at(self, v_squared: float, size: float) -> float:
-        """Variance of V squared of a release with true ``v_squared`` in an audit of ``size`` personas."""
-        return self.spread_squared * (v_squared + self.floor * self.size / size) / size
+        """Variance of V squared of a release with true ``v_squared`` in an audit of ``size`` personas.
+
+        ``4 s^2 (V^2 + B / n) (1 - V^2) / n``, with s from the pilot: it grows with V squared and its floor, and
+        vanishes where one attribute tells the other.
+        """
+        room = (1.0 - v_squared) / max(1.0 - self.v_squared, _NO_ROOM)
+        return (
+            self.variance
+            * self.size
+            / size
+            * (v_squared + self.floor * self.size / size)
+            / (self.v_squared + self.floor)
+            * max(room, 0.0)
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import optimize, special
 
 from metrics.contingency import score_of
 from metrics.errors import BadInputError
@@ -84,20 +84,28 @@ def detectable_change(pilot: PilotDimension, size: int, critical: float) -> floa
     The rise d solves ``d = (critical + z) sqrt(Var(V^2; n) + Var(V^2 + d; n))``, with z = 0.842 for 80 %: the standard
     error is that of the two releases as they then are. None when V would have to pass 1.
     """
-    unit = pilot.variance_at(1.0, size) - pilot.variance_at(0.0, size)  # of the variance, per unit of V squared
-    half = (critical + _Z_POWER) ** 2 * unit / 2
-    rise = half + math.sqrt(half**2 + 2 * (critical + _Z_POWER) ** 2 * pilot.variance_at(pilot.v_squared, size))
-    return rise if pilot.v_squared + rise <= 1.0 else None
+    reach = 1.0 - pilot.v_squared
+    if reach <= 0 or _excess(pilot, reach, size, critical) < 0:
+        return None
+    return float(optimize.brentq(lambda rise: _excess(pilot, rise, size, critical), 0.0, reach))
+
+
+def _excess(pilot: PilotDimension, rise: float, size: float, critical: float) -> float:
+    """By how much a rise passes what an audit of that size shows with 80 % power."""
+    now, then = pilot.variance_at(pilot.v_squared, size), pilot.variance_at(pilot.v_squared + rise, size)
+    return rise - (critical + _Z_POWER) * math.sqrt(now + then)
 
 
 def size_for(pilot: PilotDimension, rise: float, critical: float) -> int:
     """Personas a release that show a rise of V squared with 80 % power: `detectable_change` solved for the size."""
     if rise <= 0:
         raise BadInputError(f"a size is found for a rise of V squared above 0, got {rise}")
-    factor = (critical + _Z_POWER) ** 2 * pilot.spread_squared
-    linear = factor * (2 * pilot.v_squared + rise)
-    constant = 2 * factor * pilot.floor * pilot.size
-    return math.ceil((linear + math.sqrt(linear**2 + 4 * rise**2 * constant)) / (2 * rise**2))
+    low, high = 1.0, 2.0
+    while _excess(pilot, rise, high, critical) < 0:
+        low, high = high, 2 * high
+    if low == 1.0:
+        return 2
+    return math.ceil(float(optimize.brentq(lambda size: _excess(pilot, rise, size, critical), low, high)))
 
 
 def score_error(pilot: PilotDimension, v_squared: float, size: int) -> float:

@@ -24,11 +24,13 @@ from metrics.sequential import (
     cusum,
     e_process,
     likeliest_start,
+    log_scale,
     recursive_residuals,
     standardized,
 )
 
 STATES = ("baseline", "quiet", "warning", "alarm")
+SCALES = ("log", "given")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,8 @@ class WatchPolicy:
     k, h : allowance and limit of the CUSUM; 1 and 4.05 warn in about 5 % of years without a change (16 dimensions,
         52 audits; fewer dimensions warn less often)
     guard : multiply the stated variances by the dispersion of the baseline when it is above 1
+    scale : ``log`` for estimates whose variance grows with them, such as jackknifed V squared
+        (`metrics.sequential.log_scale`); ``given`` for those that vary equally around any mean
     """
 
     baseline: int = 5
@@ -53,8 +57,11 @@ class WatchPolicy:
     k: float = 1.0
     h: float = 4.05
     guard: bool = True
+    scale: str = "log"
 
     def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise BadInputError(f"unknown scale {self.scale!r}; known: {', '.join(SCALES)}")
         if self.baseline < 2 or self.horizon < 1:
             raise BadInputError(
                 f"a baseline has 2 audits or more and a window 1 or more, got {self.baseline} and {self.horizon}"
@@ -73,7 +80,7 @@ class AuditEstimates:
     Parameters
     ----------
     audit : identity of the audit; size : personas that were counted in it
-    estimates : on any scale that is the same for all audits, such as jackknifed V squared; None: not measured
+    estimates : such as jackknifed V squared, see ``scale`` of `WatchPolicy`; None: not measured
     variances : of the estimates, robust to answers of one request hanging together; None where the estimate is
     """
 
@@ -169,12 +176,15 @@ class _Evidence:
             np.array([[math.nan if cell is None else cell for cell in cells] for cells in table])
             for table in ([audit.estimates for audit in used], [audit.variances for audit in used])
         )
+        there = ~np.isnan(estimates)
+        if policy.scale == "log":
+            estimates, variances = log_scale(estimates, variances, baseline=policy.baseline, measured=there)
         noted = standardized(
             estimates,
             variances,
             baseline=policy.baseline,
             sizes=[audit.size for audit in used],
-            measured=~np.isnan(estimates),
+            measured=there,
             guard=policy.guard,
         )
         if not noted.watched.any():

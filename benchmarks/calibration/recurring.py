@@ -22,7 +22,7 @@ from scipy import special, stats
 from metrics.errors import BadInputError
 from metrics.multiplicity import max_t_critical
 from metrics.recurring import WatchPolicy
-from metrics.sequential import alarm_threshold, cusum, e_process, recursive_residuals, standardized
+from metrics.sequential import alarm_threshold, cusum, e_process, log_scale, recursive_residuals, standardized
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -131,15 +131,36 @@ def _gaussian_years(correlation: FloatArray, audits: int, baseline: int, underst
     return years
 
 
+def _risen(
+    values: FloatArray, spreads: FloatArray, rise: FloatArray | float, pool: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Estimates of V squared, and their variances, after a rise of V in standard deviations of V in one audit.
+
+    The standard deviation of V hardly depends on V, so that of V squared grows with it. Where V squared is hardly above
+    0, a constant is added before the root is taken.
+    """
+    deviation = pool.std(axis=0, ddof=1)
+    added = np.maximum(0.0, 3 * deviation - pool.mean(axis=0))
+    least = (pool.mean(axis=0) + added) / 4
+    root, moved = np.sqrt(np.maximum(pool + added, least)), np.sqrt(np.maximum(values + added, least))
+    growth = (moved + rise * root.std(axis=0, ddof=1)) / moved
+    return values + moved**2 * (growth**2 - 1), spreads * growth**2
+
+
 def _resampled_years(
     estimates: FloatArray, variances: FloatArray, audits: int, policy: WatchPolicy, understated: float
 ) -> _Years:
-    deviation, stated = estimates.std(axis=0, ddof=1), variances / understated**2
+    stated = variances / understated**2
 
     def years(rng: np.random.Generator, number: int, rise: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         chosen = rng.integers(len(estimates), size=(policy.baseline + audits, number))
-        values = estimates[chosen] + rise * deviation
-        noted = standardized(values, stated[chosen], baseline=policy.baseline, guard=policy.guard)
+        values, spreads = estimates[chosen], stated[chosen]
+        if policy.scale == "log":
+            values, spreads = _risen(values, spreads, rise, estimates)
+            values, spreads = log_scale(values, spreads, baseline=policy.baseline)
+        else:
+            values = values + rise * estimates.std(axis=0, ddof=1)
+        noted = standardized(values, spreads, baseline=policy.baseline, guard=policy.guard)
         return noted.z, noted.rho
 
     return years
@@ -185,8 +206,8 @@ def false_alarm_years(
     Parameters
     ----------
     correlation : of the estimates of one audit [dimensions, dimensions]
-    years : simulated; audits : of a year, at most the horizon; policy : default `WatchPolicy()`, without its guard:
-        the variance of the model is known
+    years : simulated; audits : of a year, at most the horizon; policy : default `WatchPolicy()`, without its scale
+        and guard: estimates are Gaussian and their variance is known
     understated : true standard error over the stated one
     """
     policy = policy or WatchPolicy()
@@ -206,7 +227,8 @@ def resampled_false_alarm_years(
 ) -> tuple[AlarmShare, ...]:
     """Share of years with a false alarm, in years drawn with replacement from audits of one unchanged release.
 
-    Standard errors are estimated as in use: from the audits of each year's baseline, with the guard of the policy.
+    Standard errors are estimated as in use: from the audits of each year's baseline, with the scale and the guard of the
+    policy.
 
     Parameters
     ----------
@@ -301,9 +323,10 @@ def resampled_alarm_delays(
 
     Parameters
     ----------
-    estimates, variances : of each dimension in independent audits of one size [audits, dimensions]; the rise is added
-        to the estimates, in their standard deviations
-    shifts, shift_at : as of `alarm_delays`; years, audits, policy : as of `resampled_false_alarm_years`
+    estimates, variances : of each dimension in independent audits of one size [audits, dimensions]
+    shifts : rises in standard deviations of one audit: of V, when the scale of the policy is ``log`` and the estimates are
+        of V squared, else of the estimates
+    shift_at : as of `alarm_delays`; years, audits, policy : as of `resampled_false_alarm_years`
     """
     _checked_pool(estimates, variances)
     policy = policy or WatchPolicy()

@@ -117,20 +117,17 @@ def read(name):
     return protocol.read(requests, [Response(index=i, text=a["raw_text"]) for i, a in enumerate(answers)])
 
 
-def moved(frame, category, share, rng):
-    """The answers with a share of the women moved into one occupation."""
-    women = np.flatnonzero((frame["gender_category"] == "female").to_numpy())
-    chosen = rng.permutation(women)[: round(share * len(women))]
-    changed = frame.copy()
-    changed.iloc[chosen, changed.columns.get_loc("occupation_category")] = category
-    return changed
+def drawn(reading, rng, category=None, share=0.0, times=1):
+    """An audit of a release whose answers are those of the corpus, each call drawn with replacement.
 
-
-def halves(reading, rng):
-    """Two audits of half the calls each: answers of one model, so that nothing differs but chance."""
-    requests = rng.permutation(reading.frame["request"].unique())
-    first = reading.frame["request"].isin(requests[: len(requests) // 2])
-    return [reading.frame[first], reading.frame[~first]]
+    A share of the women, each by itself, is moved into one occupation.
+    """
+    frame = reading.frame.iloc[rng.integers(0, len(reading.frame), size=times * len(reading.frame))]
+    frame = frame.assign(request=np.arange(len(frame)))
+    if category is not None:
+        women = (frame["gender_category"] == "female").to_numpy()
+        frame.loc[women & (rng.random(len(frame)) < share), "occupation_category"] = category
+    return frame
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,25 +144,25 @@ def planted(name):
     protocol = PersonaBrainstorm()
     reading = read(name)
     names = protocol.names([reading.frame])
-    usable = reading.frame[reading.frame["outcome"] == "ok"]
-    size = len(usable) // 2
+    size = len(reading.frame)
 
-    def pilot_of(frame):
-        return measured_pilot(frame, protocol.dimensions(), size=len(usable), names=names)
+    def pilot_of(category=None, share=0.0):
+        # Ten times the corpus: what is planned from is then the release itself, and not the luck of one audit.
+        frame = drawn(reading, np.random.default_rng(3), category, share, times=10)
+        # Two audits pool twice the corpus, this one ten times: what is rare there must be rare here.
+        return measured_pilot(frame, protocol.dimensions(), size=len(frame), names=names, merge_below=50)
 
-    pilot = pilot_of(usable)
     (plan,) = [
         planned
-        for planned in planned_dimensions(pilot, size=size, change=0.1, policy=Policy())
+        for planned in planned_dimensions(pilot_of(), size=size, change=0.1, policy=Policy())
         if planned.dimension == DIMENSION
     ]
     target = (plan.v + plan.detectable_v) ** 2
-    women = usable.loc[usable["gender_category"] == "female", "occupation_category"]
+    women = reading.frame.loc[reading.frame["gender_category"] == "female", "occupation_category"]
     category = women.value_counts().index[0]
 
     def reached(share):
-        found = pilot_of(moved(usable, category, share, np.random.default_rng(3)))
-        return next(d.v_squared for d in found.dimensions if d.dimension == DIMENSION)
+        return next(d.v_squared for d in pilot_of(category, share).dimensions if d.dimension == DIMENSION)
 
     low, high = 0.0, 1.0
     assert reached(high) > target, f"{name}: moving every woman does not reach V squared {target:.3f}"
@@ -188,8 +185,7 @@ def test_the_change_that_the_plan_calls_detectable_is_found_in_70_to_90_of_100_a
     found = named = 0
     for seed in range(100):
         rng = np.random.default_rng([20261130, seed])
-        previous, current = halves(plant.reading, rng)
-        current = moved(current, plant.category, plant.share, rng)
+        previous, current = drawn(plant.reading, rng), drawn(plant.reading, rng, plant.category, plant.share)
         sides = [dataclasses.replace(plant.reading, frame=frame) for frame in (previous, current)]
         rows, reason = protocol.compare(*sides, plant.names, Policy(seed=seed, resamples=200))
         assert reason is None

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from metrics.errors import BadInputError
 from metrics.recurring import STATES, AuditEstimates, WatchedAudit, WatchPolicy, watch
-from metrics.sequential import cusum, e_process, recursive_residuals, standardized
+from metrics.sequential import cusum, e_process, log_scale, recursive_residuals, standardized
 
 DIMENSIONS = ("gender x occupation", "gender x education", "name x interest")
 SIGMA = 0.003
 POLICY = WatchPolicy(baseline=3, horizon=6)
+GIVEN = WatchPolicy(scale="given")
 
 
 def audits(values: NDArray[np.float64], *, size: int = 2000) -> list[AuditEstimates]:
@@ -48,7 +49,8 @@ def evidence(row: WatchedAudit) -> tuple[Any, ...]:
 def test_the_numbers_of_a_row_are_those_of_the_processes() -> None:
     values = drawn(57, seed=1)
     rows = watch(audits(values), DIMENSIONS)
-    noted = standardized(0.02 + SIGMA * values, np.full(values.shape, SIGMA**2), baseline=5)
+    estimates, variances = log_scale(0.02 + SIGMA * values, np.full(values.shape, SIGMA**2), baseline=5)
+    noted = standardized(estimates, variances, baseline=5)
     e_values = e_process(noted.z, noted.rho)
     levels = cusum(recursive_residuals(noted.z, noted.rho), k=1.0)
     assert [row.state for row in rows[:5]] == ["baseline"] * 5
@@ -61,8 +63,15 @@ def test_the_numbers_of_a_row_are_those_of_the_processes() -> None:
         assert row.dispersion == pytest.approx(float(noted.dispersion))
 
 
+def test_estimates_can_be_taken_as_given() -> None:
+    values = drawn(8, seed=1)
+    noted = standardized(0.02 + SIGMA * values, np.full(values.shape, SIGMA**2), baseline=5)
+    row = watch(audits(values), DIMENSIONS, GIVEN)[-1]
+    assert row.e_value == pytest.approx(e_process(noted.z, noted.rho)[-1].max(), rel=1e-10)
+
+
 def test_a_rise_warns_and_alarms_and_is_dated() -> None:
-    rows = watch(audits(drawn(40, seed=2, rise=3.0, at=24)), DIMENSIONS)
+    rows = watch(audits(drawn(40, seed=2, rise=3.0, at=24)), DIMENSIONS, GIVEN)
     states = [row.state for row in rows]
     assert set(states[5:24]) <= {"quiet", "warning"}
     first = states.index("alarm")
@@ -78,7 +87,7 @@ def test_a_rise_warns_and_alarms_and_is_dated() -> None:
 def test_the_warning_lane_dates_the_climb() -> None:
     values = np.zeros((9, 3))
     values[6:, 1] = (2.5, 3.5, 3.5)
-    rows = watch(audits(values), DIMENSIONS, WatchPolicy(alpha=1e-9))
+    rows = watch(audits(values), DIMENSIONS, WatchPolicy(alpha=1e-9, scale="given"))
     assert [row.state for row in rows[5:]] == ["quiet", "quiet", "quiet", "warning"]
     assert (rows[-1].change_start, rows[-1].cusum_dimension) == ("week 7", "gender x education")
     assert "CUSUM" in rows[-1].why
@@ -258,6 +267,7 @@ def test_estimates_that_are_none_are_refused(fields: dict[str, Any], words: str)
     ("fields", "words"),
     [
         ({"baseline": 1}, "2 audits or more"),
+        ({"scale": "root"}, "unknown scale 'root'; known: log, given"),
         ({"horizon": 0}, "1 or more"),
         ({"alpha": 0.7}, "alpha is a probability"),
         ({"deltas": ()}, "at least one"),

@@ -23,7 +23,8 @@ from metrics.errors import BadInputError
 from metrics.recurring import WatchPolicy
 
 FloatArray = NDArray[np.float64]
-UNGUARDED = WatchPolicy(guard=False)
+GUARDED = WatchPolicy(scale="given")
+UNGUARDED = WatchPolicy(scale="given", guard=False)
 
 
 def correlation(off_diagonal: float = 0.3, dimensions: int = 16) -> FloatArray:
@@ -35,6 +36,12 @@ def pool(audits: int = 3000, seed: int = 1) -> tuple[FloatArray, FloatArray]:
     drawn = np.random.default_rng(seed).multivariate_normal(np.zeros(16), correlation(), size=audits)
     sigma = np.linspace(0.001, 0.01, 16)
     return 0.02 + sigma * drawn, np.broadcast_to(sigma**2, drawn.shape).copy()
+
+
+def squares(audits: int = 3000, seed: int = 2) -> tuple[FloatArray, FloatArray]:
+    """V squared of audits in which V is normal with a constant error, as it nearly is, and its stated variance."""
+    v = 0.12 + 0.015 * np.random.default_rng(seed).multivariate_normal(np.zeros(16), correlation(), size=audits)
+    return v**2, 4 * v**2 * 0.015**2
 
 
 def by_rule(rows: tuple[AlarmShare, ...]) -> dict[str, AlarmShare]:
@@ -67,7 +74,7 @@ def test_understated_errors_fail_the_bar_and_the_guard_repairs_the_alarm() -> No
     estimates, variances = pool()
     without = resampled_false_alarm_years(estimates, variances, years=400, policy=UNGUARDED, understated=1.2)
     assert {row.rule for row in too_many_false_alarms(without)} == {"e-process", "self-starting-cusum"}
-    guarded = by_rule(resampled_false_alarm_years(estimates, variances, years=400, understated=1.2))
+    guarded = by_rule(resampled_false_alarm_years(estimates, variances, years=400, policy=GUARDED, understated=1.2))
     assert guarded["e-process"].share <= LARGEST_SHARE
     assert guarded["e-process"].high < by_rule(without)["e-process"].low
 
@@ -95,6 +102,22 @@ def test_delays_are_those_of_the_table_in_both_kinds_of_years() -> None:
         assert found["e-process", 2.0].by_the_end > 0.99
         assert found["self-starting-cusum", 2.0].median == 5
         assert found["e-process", 1.0].low <= 0.40 <= found["e-process", 1.0].high
+
+
+def test_v_squared_taken_as_it_is_fails_the_bar_and_holds_it_on_the_log_scale() -> None:
+    as_it_is = resampled_false_alarm_years(*squares(), years=400, policy=GUARDED)
+    assert {row.rule for row in too_many_false_alarms(as_it_is)} == {"self-starting-cusum"}
+    assert by_rule(as_it_is)["e-process"].share > 0.03
+    on_log_scale = by_rule(resampled_false_alarm_years(*squares(), years=400))
+    assert on_log_scale["e-process"].share <= 0.02
+    assert on_log_scale["self-starting-cusum"].share <= 0.047
+
+
+def test_the_log_scale_costs_an_audit_or_two_of_delay() -> None:
+    found = delays(resampled_alarm_delays(*squares(), years=800, shifts=(2.0, 3.0)))
+    assert 7 <= (found["e-process", 2.0].median or 99) <= 9
+    assert 3 <= (found["e-process", 3.0].median or 99) <= 4
+    assert found["e-process", 2.0].by_the_end > 0.98
 
 
 def test_no_shift_is_no_detection() -> None:

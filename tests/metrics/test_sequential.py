@@ -21,6 +21,7 @@ from metrics.sequential import (
     cusum,
     e_process,
     likeliest_start,
+    log_scale,
     recursive_residuals,
     standardized,
 )
@@ -249,6 +250,34 @@ def test_a_dimension_measured_once_in_the_baseline_is_not_watched() -> None:
     assert noted.measured.tolist() == [[False, False]]
     assert noted.z.tolist() == [[0.0, 0.0]]
     assert np.isfinite(noted.rho).all()
+
+
+def test_the_log_scale_makes_the_stated_error_independent_of_the_estimate() -> None:
+    v = np.random.default_rng(15).normal(0.2, 0.02, (5000, 1))
+    values, variances = log_scale(v**2, 4 * v**2 * 0.02**2, baseline=5000)
+    np.testing.assert_allclose(values, 2 * np.log(np.abs(v)), rtol=1e-12)
+    np.testing.assert_allclose(variances, (2 * 0.02 / v) ** 2, rtol=1e-12)
+    assert np.sqrt(variances.mean()) == pytest.approx(values.std(), rel=0.05)
+
+
+def test_estimates_around_0_have_a_log_scale_as_well() -> None:
+    x = np.random.default_rng(16).normal(0.0, 0.001, (400, 2))
+    values, variances = log_scale(x, np.full(x.shape, 1e-6), baseline=400)
+    added = 3 * 0.001 - x.mean(axis=0)
+    kept = x + added >= 0.003 / 4
+    np.testing.assert_allclose(values[kept], np.log(x + added)[kept], rtol=1e-12)
+    assert np.isfinite(values).all()
+    assert (values >= np.log(0.003 / 4) - 1e-12).all()
+    assert np.argsort(values[:, 0]).tolist() == np.argsort(np.maximum(x + added, 0.003 / 4)[:, 0]).tolist()
+
+
+def test_what_the_baseline_did_not_measure_has_no_log_scale() -> None:
+    there = np.array([[True, False], [True, False], [False, True]])
+    x = np.where(there, 0.02, np.nan)
+    values, variances = log_scale(x, x**2 / 25, baseline=2, measured=there)
+    assert values[:, 1].tolist() == [0.0, 0.0, 0.0]
+    assert variances[2].tolist() == [1.0, 1.0]
+    assert np.isfinite(values).all()
 
 
 @pytest.mark.parametrize(
