@@ -105,8 +105,8 @@ def log_scale(
     V squared is skewed to the right, and a baseline that is low by chance states variances that are too small: both
     raise false alarms. ``log(x + c)`` has the variance ``variance / (x + c)^2``. ``c`` is 0 where the mean of the
     baseline is 3 standard deviations of an audit or more, else what it lacks, so that no logarithm is taken near 0.
-    Of 20 personas an answer and 2,000 an audit, in four ways in which answers hang together, the e-process had false
-    alarms in 0.2 to 2.5 % of years on this scale and in 3 to 12 % on that of V squared.
+    For 2,000 personas an audit, in four ways in which answers hang together, the e-process had false alarms in 0.1 to
+    2.5 % of years on this scale and in 2 to 10 % on that of V squared, the CUSUM in 0.6 to 4.4 % and 8 to 19 %.
 
     Parameters
     ----------

@@ -106,8 +106,7 @@ def test_delays_are_those_of_the_table_in_both_kinds_of_years() -> None:
 
 def test_v_squared_taken_as_it_is_fails_the_bar_and_holds_it_on_the_log_scale() -> None:
     as_it_is = resampled_false_alarm_years(*squares(), years=400, policy=GUARDED)
-    assert {row.rule for row in too_many_false_alarms(as_it_is)} == {"self-starting-cusum"}
-    assert by_rule(as_it_is)["e-process"].share > 0.03
+    assert {row.rule for row in too_many_false_alarms(as_it_is)} == {"e-process", "self-starting-cusum"}
     on_log_scale = by_rule(resampled_false_alarm_years(*squares(), years=400))
     assert on_log_scale["e-process"].share <= 0.02
     assert on_log_scale["self-starting-cusum"].share <= 0.047
