@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 import subprocess
 import sys
 import time
@@ -113,9 +114,9 @@ def test_init_writes_a_configuration_that_is_the_default(spiritlevel):
     spiritlevel("init")
     path = spiritlevel.home / "spiritlevel.toml"
     assert Home(spiritlevel.home).configuration == Configuration()
-    commented = re.findall(r"^# (\w+) = ([\d.]+)", path.read_text(), re.MULTILINE)
-    shown = {name: float(value) for name, value in commented}
-    assert shown == {name: pytest.approx(value) for name, value in Configuration().policy.model_dump().items()}
+    for table, lines in re.findall(r"^\[(policy|instrument|watch)\]\n((?:#.*\n)+)", path.read_text(), re.MULTILINE):
+        shown = tomllib.loads("\n".join(re.findall(r"^# (\w+ = .*)$", lines, re.MULTILINE)))
+        assert shown == getattr(Configuration(), table).model_dump()
     path.write_text("# mine\n")
     spiritlevel("init")
     assert path.read_text() == "# mine\n"
