@@ -17,7 +17,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=1000, help="comparisons of unchanged releases, a regime and size")
     parser.add_argument("--power-runs", type=int, default=200, help="comparisons of changed releases in iid, a cell")
     parser.add_argument("--other-power-runs", type=int, default=60, help="the same in the other regimes")
-    parser.add_argument("--pool", type=int, default=400, help="audits of which recurring years are put together")
+    parser.add_argument("--pool", type=int, default=1000, help="audits of which recurring years are put together")
     parser.add_argument("--singly", action="store_true", help="move one dimension a run, not four")
     parser.add_argument("--resamples", type=int, help="of the response bootstrap; default: that of the policy")
     parser.add_argument("--seed", type=int, default=0)

@@ -19,7 +19,7 @@ from metrics.verdicts import Policy
 
 FloatArray = NDArray[np.float64]
 
-AUDIT_SIZE = 5_000
+AUDIT_SIZE = 2_000
 
 
 def pooled_audits(regime: str, audits: int, *, seed: int, n: int = AUDIT_SIZE) -> tuple[FloatArray, FloatArray]:
@@ -43,7 +43,7 @@ def pooled_audits(regime: str, audits: int, *, seed: int, n: int = AUDIT_SIZE) -
 
 
 def simulate_years(
-    path: Path, *, seed: int = 0, pool: int = 400, years: int = 4_000, say: Callable[[str], object] = sys.stderr.write
+    path: Path, *, seed: int = 0, pool: int = 1_000, years: int = 4_000, say: Callable[[str], object] = sys.stderr.write
 ) -> None:
     """Add the shares of false-alarm years and the delays of each regime to a results file that lacks them.
 
