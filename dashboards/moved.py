@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metrics.cells import CellChange
-from metrics.events import CategoryEvent
+if TYPE_CHECKING:  # a card is rendered without pandas
+    from metrics.cells import CellChange
+    from metrics.events import CategoryEvent
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ class MovedCell:
     def direction(self) -> str:
         """Which way the cell moved, in words.
 
+        >>> from metrics.cells import CellChange
         >>> cell = CellChange(dimension="gender x occupation", row="female", column="care", n_previous=20, n_current=45,
         ...                   share_previous=0.2, share_current=0.45, contribution=0.03, statistic=6.1)
         >>> MovedCell(change=cell, significant=True).direction

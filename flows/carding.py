@@ -20,7 +20,7 @@ from dashboards.card import (
 from dashboards.moved import Moved
 from flows.concluding import reference_audit
 from flows.evidence import moved
-from flows.judging import judged
+from flows.judging import judged, judged_with_previous
 from flows.scoring import Scored, finished, scored, scores_of
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -95,13 +95,13 @@ def _history(audits: Sequence[Audit]) -> list[Audit]:
 
 def _point(workspace: Workspace, audit: Audit, titles: Sequence[str]) -> HistoryPoint:
     scores = scores_of(workspace, audit)
-    verdicts = workspace.ledger.comparisons(family=audit.release.family, protocol=audit.protocol, current=audit.id)
+    comparison = judged_with_previous(workspace, audit)
     return HistoryPoint(
         release=audit.release,
         audit=audit.id,
         date=(audit.release.released or audit.finished_at or audit.ordered_at)[:10],
         occasion=audit.occasion,
-        verdict=verdicts[-1].verdict if verdicts else None,
+        verdict=comparison.verdict if comparison else None,
         scores=tuple(score for score in scores if _is_headline(score, titles)),
     )
 

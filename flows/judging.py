@@ -137,6 +137,21 @@ def _rounded(size: int) -> int:
     return -(-size // step) * step
 
 
+def judged_with_previous(workspace: Workspace, audit: Audit) -> StoredComparison | None:
+    """The newest stored comparison of an audit with its previous release, else with an earlier audit of its own.
+
+    Comparisons with blessed baselines are others. Read from the ledger alone.
+    """
+    family, version = audit.release.family, audit.release.version
+    known = {other.id: other.release.version for other in workspace.ledger.audits(family=family)}
+    previous = audit.release.previous or max((number for number in known.values() if number < version), default=version)
+    made = workspace.ledger.comparisons(family=family, protocol=audit.protocol, current=audit.id)
+    for wanted in (previous, version):
+        if found := [comparison for comparison in made if known[comparison.previous_audit] == wanted]:
+            return found[-1]
+    return None
+
+
 def compare_releases(
     workspace: Workspace, previous: ModelRelease, current: ModelRelease, protocol: str, policy: Policy
 ) -> StoredComparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +37,7 @@ VERDICT_EXIT = {
     "inconclusive": Exit.INCONCLUSIVE,
     "not measurable": Exit.INCONCLUSIVE,
 }
+_CHANNEL_ALPHA = 0.05
 _ROW = (
     "metric",
     "dimension",
@@ -130,13 +132,31 @@ def score_table(scores: Sequence[Score]) -> str:
     return "\n".join(lines)
 
 
-def comparison_as_json(comparison: StoredComparison, sides: Mapping[str, Channels], moved: Moved) -> dict[str, Any]:
+def channel_lines(previous: Channels, current: Channels) -> list[str]:
+    """What changed beside the scores, one line each; empty when nothing did beyond chance."""
+    from registry.audits.channel_changes import channel_changes
+
+    changed = [change for change in channel_changes(previous, current) if change.qvalue <= _CHANNEL_ALPHA]
+    return ["", "changed beside the scores:", *(f"  {change.in_words()}" for change in changed)] if changed else []
+
+
+def comparison_as_json(
+    comparison: StoredComparison,
+    sides: Mapping[str, Channels],
+    moved: Moved,
+    floors: Mapping[str, Mapping[str, float]],
+) -> dict[str, Any]:
     """A comparison for machines: verdicts, rows, what came back from both releases, and what moved."""
+    from registry.audits.channel_changes import channel_changes
+
+    changes = channel_changes(sides["previous"], sides["current"])
     return {
         "protocol": comparison.protocol,
         "verdict": comparison.verdict,
         "why": comparison.why,
         "channels": {side: channels_as_json(channels) for side, channels in sides.items()},
+        "channel_changes": [dataclasses.asdict(change) for change in changes],
+        "noise_floors": {side: dict(values) for side, values in floors.items()},
         "comparisons": [row_as_json(row) for row in comparison.rows],
         "cells": [cell.as_json() for cell in moved.cells],
         "events": [event.as_json() for event in moved.events],
@@ -146,7 +166,13 @@ def comparison_as_json(comparison: StoredComparison, sides: Mapping[str, Channel
 
 def compare(
     previous: Annotated[str, typer.Argument(help="The release to compare with, as models:/nova-chat/2")],
-    current: Annotated[str, typer.Argument(help="The release to judge, as models:/nova-chat/3")],
+    current: Annotated[
+        str | None, typer.Argument(help="The release to judge, as models:/nova-chat/3", show_default=False)
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Compare the one release given with this blessed baseline instead.", show_default=False),
+    ] = None,
     protocol: ProtocolOption = None,
     json: JsonOption = False,
     home: HomeOption = None,
@@ -155,8 +181,10 @@ def compare(
 
     Exit code: 0 unchanged or improved, 1 regressed, 3 inconclusive or not measurable.
 
-    Example: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
+    Examples: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
+    spiritlevel compare models:/nova-chat/3 --against baseline
     """
+    from flows.blessing import blessed_release
     from flows.concluding import publish_all
     from flows.evidence import moved
     from flows.judging import chosen_protocol, compare_releases
@@ -164,7 +192,15 @@ def compare(
 
     with workspace_of(home) as workspace:
         policy = workspace.home.policy()
-        one, other = workspace.releases.find(previous), workspace.releases.find(current)
+        if (current is None) == (against is None):
+            raise BadInputError(
+                "name two releases, PREVIOUS and CURRENT, or one release and --against NAME of a blessed baseline"
+            )
+        if against is not None:
+            other = workspace.releases.find(previous)
+            one = blessed_release(workspace, other.family, against)
+        else:
+            one, other = workspace.releases.find(previous), workspace.releases.find(current or "")
         if one.uri == other.uri:
             raise BadInputError(f"{one.uri} cannot be compared with itself; name two releases")
         name = chosen_protocol(workspace, protocol, [one, other])
@@ -174,16 +210,21 @@ def compare(
             for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
         }
         found = moved(workspace, comparison)
+        floors = {
+            side: noise_floors(workspace.ledger.scores(audit))
+            for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
+        }
         publish_all(workspace, comparison.family, name, say)
         if json:
             print_json(
                 {"family": comparison.family, "previous": one.uri, "current": other.uri}
-                | comparison_as_json(comparison, sides, found)
+                | comparison_as_json(comparison, sides, found, floors)
             )
         else:
             print_text(f"{one.uri} -> {other.uri}, {name}\n")
-            scores = workspace.ledger.scores(comparison.current_audit)
-            print_text(comparison_table(comparison, noise_floors(scores)))
+            print_text(comparison_table(comparison, floors["current"]))
+            for line in channel_lines(sides["previous"], sides["current"]):
+                print_text(line)
             if section := moved_text(found):
                 print_text(section)
             print_text(f"\nverdict: {comparison.verdict}. {comparison.why}")
@@ -279,12 +320,16 @@ def status(json: JsonOption = False, home: HomeOption = None) -> None:
 
     Example: spiritlevel status --json
     """
+    from flows.commands.watching import false_alert_line, false_alerts_as_json
+    from flows.judging import judged_with_previous
+    from flows.watching import fleet_alerts
+
     with workspace_of(home) as workspace:
-        verdicts = {c.current_audit: c for c in workspace.ledger.comparisons()}
+        expected = fleet_alerts(workspace)
         rows = []
         for audit in workspace.ledger.audits():
             done, total = workspace.ledger.progress(audit.id)
-            comparison = verdicts.get(audit.id)
+            comparison = judged_with_previous(workspace, audit)
             rows.append(
                 {
                     "audit": audit.id,
@@ -302,7 +347,8 @@ def status(json: JsonOption = False, home: HomeOption = None) -> None:
                 }
             )
         if json:
-            print_json({"home": str(workspace.home.path), "audits": rows})
+            fleet = false_alerts_as_json(expected) if expected else None
+            print_json({"home": str(workspace.home.path), "audits": rows, "fleet": fleet})
             return
         print_text(f"home: {workspace.home.path}")
         for row in rows:
@@ -311,5 +357,7 @@ def status(json: JsonOption = False, home: HomeOption = None) -> None:
                 f"audit {row['audit']}: {row['release']} {row['protocol']} occasion {row['occasion']} ({row['source']}): "
                 f"{row['state']}, {row['answered']} of {row['requests']} requests, {verdict}"
             )
+        if expected:
+            print_text(false_alert_line(expected))
         if not rows:
             say("no audits yet; 'spiritlevel demo' shows what one looks like")

@@ -39,7 +39,7 @@ def compared(spiritlevel, tmp_path):
         for side, content in (("previous", previous), ("current", current)):
             source = tmp_path / f"{side}.jsonl"
             source.write_text("".join(content))
-            release = spiritlevel.json("release", "add", "nova", "--model", "nova-1")["release"]
+            release = spiritlevel.json("release", "add", "nova", "--model", f"nova-{side}")["release"]
             size = ["--per-call", per_call] if per_call else []
             spiritlevel.json("import", release, source, "--protocol", PROTOCOL, *size, code=imports)
             releases.append(release)
