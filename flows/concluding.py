@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 from flows.blessing import baseline_comparisons
+from flows.evidence import moved
 from flows.instrument import newest_checks, split_checked
 from flows.judging import judged, why_not_comparable
 from flows.scoring import Scored, finished, is_current, read_answers, scored, scores_of
@@ -18,6 +19,8 @@ from registry.ledger.watching import Confirmation
 from registry.releases import ModelRelease
 
 Tell = Callable[[str], None]
+
+_LARGEST_EVIDENCE = 1e12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -184,6 +187,8 @@ def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
     audit = result.audit
     protocol = workspace.protocol(audit.protocol)
 
+    evidence, notes = _beside_the_scores(workspace, audit)
+
     def publish() -> None:
         run_id = tracking.publish_audit(
             workspace.tracking,
@@ -192,11 +197,26 @@ def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
             result.scores,
             tables=protocol.tables(result.reading),
             texts={f"prompts/{name}.txt": text for name, text in audit.plan.prompts.items()},
+            tests=evidence,
+            notes=notes,
             ledger=workspace.ledger.identity,
         )
         workspace.ledger.change(audit.id, run_id=run_id)
 
     _attempted(publish, tell, f"audit {audit.id}")
+
+
+def _beside_the_scores(workspace: Workspace, audit: Audit) -> tuple[dict[str, float], dict[str, str]]:
+    """Evidence of the watch over an audit's release, and the state of watch and instrument in words."""
+    notes = {f"instrument/{check.kind}": f"{check.state}: {check.why}" for check in newest_checks(workspace, audit)}
+    state = watched(workspace, audit)
+    row = next((row for row in state.rows if row.audit == f"audit {audit.id}"), None) if state else None
+    if row is None:
+        return {}, notes
+    notes["watch"] = f"{row.state}: {row.why}"
+    found = {"watch/e-value": row.e_value, "watch/cusum": row.cusum}
+    # An e value grows without bound; what is beyond any threshold is cut there.
+    return {name: min(value, _LARGEST_EVIDENCE) for name, value in found.items() if value is not None}, notes
 
 
 def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tell) -> bool:
@@ -219,6 +239,7 @@ def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell:
 
     previous = workspace.ledger.audit(comparison.previous_audit)
     current = workspace.ledger.audit(comparison.current_audit)
+    found = moved(workspace, comparison)
 
     def publish() -> None:
         run_id = tracking.publish_comparison(
@@ -234,6 +255,10 @@ def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell:
             previous_channels=read_answers(workspace, previous).channels,
             current_channels=read_answers(workspace, current).channels,
             compared_at=comparison.made_at,
+            moved={
+                "cells": [cell.as_json() for cell in found.cells],
+                "events": [event.as_json() for event in found.events],
+            },
         )
         workspace.ledger.published_comparison(comparison.id, run_id)
 

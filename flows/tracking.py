@@ -85,12 +85,15 @@ def publish_audit(
     *,
     tables: Mapping[str, pd.DataFrame],
     texts: Mapping[str, str],
+    tests: Mapping[str, float] | None = None,
+    notes: Mapping[str, str] | None = None,
     ledger: str = "ledger",
 ) -> str:
     """Publish one audit as a run nested under its release's run; returns the run's id.
 
     ``tables`` are frames by name (letters, digits, ``_-.``), stored as ``tables/<name>.json`` and shown as tables;
-    ``texts`` are other files by their relative name. ``ledger`` is the id of the ledger that the audit's id belongs
+    ``texts`` are other files by their relative name. ``tests`` are results beside the scores by their metric name, such
+    as the evidence of a watch; ``notes`` become tags, such as the state of the instrument. ``ledger`` is the id of the ledger that the audit's id belongs
     to: ledger, audit and scoring version are the run's identity. Names, files and tags: docs/decisions/0003.
 
     Raises
@@ -102,6 +105,7 @@ def publish_audit(
     finished = audit.finished_at or audit.ordered_at
     at_ms = moment_ms(finished)
     measured = score_metrics(audit.protocol, scores) | channel_metrics((audit.protocol, "channels"), channels)
+    measured |= {f"{audit.protocol}/{name}": value for name, value in (tests or {}).items()}
     headline = headline_metrics(audit.protocol, scores, channels)
     key = f"{ledger}/{audit.id}/{audit.scoring_version}"
     name = f"audit {finished[:10]} {audit.protocol} #{audit.occasion}"
@@ -126,6 +130,7 @@ def publish_audit(
         "channels/fingerprints": _json(dict(channels.fingerprints)),
         # MLflow's UI opens the files that this tag names as tables with columns
         **({"mlflow.loggedArtifacts": json.dumps(logged)} if logged else {}),
+        **(notes or {}),
     }
     set_texts(client, run_id, tags=tags | severity_tags(scores) | reason_tags(scores), params=_params(audit, channels))
     put_files(
@@ -195,12 +200,14 @@ def publish_comparison(
     previous_channels: Channels | None = None,
     current_channels: Channels | None = None,
     compared_at: str | None = None,
+    moved: Mapping[str, Any] | None = None,
 ) -> str:
     """Publish the comparison of two releases as a run of its own; returns the run's id.
 
     ``verdict`` and ``why`` are of the release as a whole; those of each dimension are in ``comparisons``. ``policy``
     is how it was judged (alpha, smallest change, margins) as plain values. ``key`` is the identity of the
-    comparison: the same key is the same run. ``compared_at`` is an ISO time; None is now.
+    comparison: the same key is the same run. ``compared_at`` is an ISO time; None is now. ``moved`` holds the cells and
+    the new and vanished categories, as plain values.
     """
     client = tracking.client()
     at_ms = moment_ms(compared_at or datetime.now(UTC).isoformat())
@@ -230,6 +237,7 @@ def publish_comparison(
         "previous": previous.as_json(),
         "current": current.as_json(),
         "comparisons": [dataclasses.asdict(one) for one in comparisons],
+        **(moved or {}),
     }
     put_files(client, run_id, {"comparison.json": _json(whole)})
     client.set_terminated(run_id, end_time=at_ms)
