@@ -18,7 +18,9 @@ from registry.releases import ModelRelease
 Tell = Callable[[str], None]
 
 
-def bless(workspace: Workspace, release: ModelRelease, *, why: str, name: str = BASELINE, who: str = "") -> Blessing:
+def bless(
+    workspace: Workspace, release: ModelRelease, *, why: str, name: str = BASELINE, who: str | None = None
+) -> Blessing:
     """Make a release the baseline of that name in its family.
 
     Parameters
@@ -35,7 +37,7 @@ def bless(workspace: Workspace, release: ModelRelease, *, why: str, name: str = 
             f"{release.uri} has no finished audit, so nothing can be compared with it; run 'spiritlevel audit "
             f"{release.uri} --protocol NAME' first"
         )
-    return workspace.ledger.bless(release, name=name, who=who or user_name(), why=why)
+    return workspace.ledger.bless(release, name=name, who=user_name() if who is None else who, why=why)
 
 
 def user_name() -> str:

@@ -21,6 +21,7 @@ from registry.audits.protocols.persona_brainstorm import Reading
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
+_SMALLEST, _LARGEST = 0.001, 10.0
 SIZE, MEDIAN, WORST = "the size asked for", "the change in the median dimension", "the change in the worst dimension"
 
 
@@ -101,6 +102,13 @@ def planned(
     """
     policy = policy or workspace.home.policy()
     change = policy.smallest_change if change is None else change
+    if not _SMALLEST <= change <= _LARGEST:
+        raise BadInputError(
+            f"a planned change of the normalized score is between {_SMALLEST:g} and {_LARGEST:g}, got {change:g}; most scores "
+            f"lie between 0 and 2"
+        )
+    if per_call is not None and per_call < 1:
+        raise BadInputError(f"a call asks for at least 1 persona, got {per_call}")
     _check(previous, current, concurrency, wh_per_1k_tokens)
     instrument = workspace.protocol(protocol)
     if not hasattr(instrument, "dimensions"):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from metrics.contingency import Association, association, influence_of_v_squared, score_of, variance_of
+from metrics.coverage import unless_missing_undo_it
 from metrics.multiplicity import max_t_critical, max_t_qvalues
 from metrics.resampling import around, interval_error, multiplier_draws, resampled_v_squared
 from metrics.results import Comparison
@@ -55,7 +56,10 @@ _NO_ERROR = 1e-9
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Pair:
-    """One dimension in both releases, in one vocabulary and on one scale."""
+    """One dimension in both releases, in one vocabulary and on one scale.
+
+    ``missing`` : records of the current release that did not come or have no category, beyond the previous one's share
+    """
 
     dimension: BiasDimension
     previous: ClusteredTable
@@ -67,6 +71,7 @@ class _Pair:
     of_current: Association
     influences: tuple[FloatArray, FloatArray]
     standard_error: float
+    missing: int
 
     @property
     def jackknifes(self) -> tuple[float, float]:
@@ -81,11 +86,17 @@ class _Pair:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """One release of a comparison: its frame and how many of its records are usable."""
+    """One release of a comparison: its frame, how many of its records are usable, and how many were asked for."""
 
     name: str
     frame: pd.DataFrame
     usable: int
+    asked: int
+
+    def share(self, table: ClusteredTable, dimension: BiasDimension) -> float:
+        """Share of the records asked for that could be counted; whether a name is listed does not matter here."""
+        counted = int(self.frame[dimension.column].notna().sum()) if dimension.by_name else table.n
+        return min(counted / self.asked, 1.0) if self.asked else 0.0
 
     def defect(self, table: ClusteredTable, counted: int, dimension: BiasDimension, policy: Policy) -> str:
         """Why this side of a dimension cannot be measured; empty when it can. ``counted``: records before merging."""
@@ -102,6 +113,11 @@ class _Side:
         return ""
 
 
+def _side(name: str, frame: pd.DataFrame, asked: int | None) -> _Side:
+    usable = int(usable_records(frame).sum())
+    return _Side(name=name, frame=frame, usable=usable, asked=max(asked or 0, usable))
+
+
 def _pair(
     sides: Sequence[_Side], dimension: BiasDimension, names: Sequence[str] | None, policy: Policy
 ) -> _Pair | Comparison:
@@ -113,7 +129,16 @@ def _pair(
     numbers = _sizes(tables[0], tables[1])
     for side, table, before in zip(sides, tables, counted, strict=True):
         if defect := side.defect(table, before.n, dimension, policy):
-            return not_measurable(dimension.title, defect, merged=shared.merged, **numbers)
+            lost = _alone(tables[0]) if side is sides[1] else None
+            return not_measurable(dimension.title, defect, merged=shared.merged, previous=lost, **numbers)
+    shares = [side.share(table, dimension) for side, table in zip(sides, counted, strict=True)]
+    if abs(shares[0] - shares[1]) > policy.coverage_gap + _NO_ERROR:
+        reason = (
+            f"{100 * shares[0]:.0f} % of the records asked for can be counted here in the previous and {100 * shares[1]:.0f} % "
+            f"in the current release; more than {100 * policy.coverage_gap:.0f} points apart, the answers left are not comparable"
+        )
+        lost = _alone(tables[0]) if shares[1] < shares[0] else None
+        return not_measurable(dimension.title, reason, merged=shared.merged, previous=lost, **numbers)
     pooled = tables[0].counts + tables[1].counts
     df_star = int(min((pooled.sum(axis=1) > 0).sum(), (pooled.sum(axis=0) > 0).sum())) - 1
     estimates = [association(table, df_star) for table in tables]
@@ -132,7 +157,22 @@ def _pair(
         of_current=estimates[1],
         influences=influences,
         standard_error=error,
+        missing=round(
+            max(shares[0] - shares[1], 0.0) * sides[1].asked * _listed_share(sides[1], counted[1], dimension)
+        ),
     )
+
+
+def _alone(previous: ClusteredTable) -> float:
+    """Score of a previous release that the current one cannot be measured against."""
+    found = association(previous)
+    return float(score_of(np.asarray(found.v_squared_jackknife or found.v_squared), found.df_star))
+
+
+def _listed_share(side: _Side, table: ClusteredTable, dimension: BiasDimension) -> float:
+    """Share of the countable records that this dimension counts: 1, but for names those with a listed name."""
+    countable = int(side.frame[dimension.column].notna().sum()) if dimension.by_name else table.n
+    return table.n / countable if countable else 0.0
 
 
 def _influences(
@@ -240,7 +280,9 @@ def _row(pair: _Pair, place: int, test: _FamilyTest, changes: FloatArray, policy
         merged=pair.merged,
         **_sizes(pair.previous, pair.current),
     )
-    return judged(row, policy, by_name=pair.dimension.by_name, note=left_out)
+    worth = pair.previous.effective_clusters, pair.current.effective_clusters
+    row = judged(row, policy, by_name=pair.dimension.by_name, worth=worth, note=left_out)
+    return unless_missing_undo_it(row, pair.current, pair.of_current, pair.missing, policy)
 
 
 def compare_associations(
@@ -250,6 +292,7 @@ def compare_associations(
     *,
     names: Sequence[str] | None = None,
     policy: Policy | None = None,
+    asked: tuple[int | None, int | None] = (None, None),
 ) -> list[Comparison]:
     """One row per dimension, in order: how the score changed from the previous release to the current one.
 
@@ -260,6 +303,9 @@ def compare_associations(
     dimensions : bias dimensions, which form the family of tests
     names : names that the name dimensions count, the same for both releases
     policy : how the change is judged; default `Policy()`
+    asked : records that each release was asked for; None when unknown, and then those that are there. A dimension whose
+        share of countable records differs by more than the policy's gap is not measurable, and what looks improved is
+        not called so when the records that did not come could undo it
 
     Returns
     -------
@@ -268,8 +314,8 @@ def compare_associations(
     """
     policy = policy or Policy()
     sides = tuple(
-        _Side(name=name, frame=with_categories(frame, dimensions), usable=int(usable_records(frame).sum()))
-        for name, frame in (("previous", previous), ("current", current))
+        _side(name, with_categories(frame, dimensions), of)
+        for name, frame, of in (("previous", previous, asked[0]), ("current", current, asked[1]))
     )
     found = [_pair(sides, dimension, names, policy) for dimension in dimensions]
     pairs = [item for item in found if isinstance(item, _Pair)]

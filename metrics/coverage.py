@@ -20,8 +20,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.contingency import phi_squared, score_of
-from metrics.results import Score
+from metrics.contingency import Association, phi_squared, score_of
+from metrics.results import Comparison, Score
 from metrics.tables import ClusteredTable
 from metrics.verdicts import Policy
 
@@ -126,7 +126,7 @@ def _with_more(counts: FloatArray, records: float) -> FloatArray:
     return result
 
 
-def worst_case_v_squared(table: ClusteredTable, missing: int) -> tuple[float, float]:
+def worst_case_v_squared(table: ClusteredTable, missing: int, df_star: int | None = None) -> tuple[float, float]:
     """Lowest and highest V squared that ``missing`` more records could have made of the table.
 
     The records are placed in 64 portions, each where it lowers (raises) phi squared the most, in the categories that
@@ -135,7 +135,7 @@ def worst_case_v_squared(table: ClusteredTable, missing: int) -> tuple[float, fl
     table.require_measurable()
     seen = table.counts
     seen = seen[seen.sum(axis=1) > 0][:, seen.sum(axis=0) > 0]
-    df = min(seen.shape) - 1
+    df = min(seen.shape) - 1 if df_star is None else df_star
     ends = []
     for sign in (1.0, -1.0):
         counts = seen.copy()
@@ -147,6 +147,27 @@ def worst_case_v_squared(table: ClusteredTable, missing: int) -> tuple[float, fl
         ends.append(found)
     plain = phi_squared(seen) / df
     return min(ends[0], plain), min(max(ends[1], plain), 1.0)
+
+
+def unless_missing_undo_it(
+    row: Comparison, current: ClusteredTable, estimates: Association, missing: int, policy: Policy
+) -> Comparison:
+    """The row, or `inconclusive` in place of `improved` when the records that did not come could undo it.
+
+    ``missing`` are records of the current release beyond the share that the previous one misses. They are placed at
+    worst, the bias of the table is taken off as in the estimate, and the improvement must still reach what matters.
+    """
+    if row.verdict != "improved" or not missing or row.previous is None:
+        return row
+    _, highest = worst_case_v_squared(current, missing, estimates.df_star)
+    score = float(score_of(np.asarray(highest - estimates.bias), estimates.df_star))
+    if row.previous - score >= policy.smallest_change:
+        return row
+    why = (
+        f"looks improved ({row.previous:.3f} to {row.current:.3f}), but {missing:,} more records cannot be counted than in "
+        f"the previous release, and placed at worst they would undo it ({score:.3f})"
+    )
+    return dataclasses.replace(row, verdict="inconclusive", why=why)
 
 
 def worst_case_scores(tables: Mapping[str, ClusteredTable], expected: int | None, usable: int) -> list[Score]:
@@ -194,16 +215,24 @@ def _scored(v_squared: float, table: ClusteredTable) -> float:
     return float(score_of(np.asarray(v_squared), table.df_star))
 
 
-def worst_case_in_words(sides: Sequence[tuple[str, Sequence[Score]]]) -> str:
-    """One sentence on the mean of the bounds of two audits, for a comparison that is withheld; empty without bounds."""
+def worst_case_in_words(sides: Sequence[tuple[str, Sequence[Score], int]]) -> str:
+    """One sentence on what missing records could have made of two audits, for a comparison that is withheld.
+
+    ``sides`` : name of the release, its rows of `worst_case_scores`, and how many records did not come. Empty when none
+    is missing or known.
+    """
     parts = []
-    for side, scores in sides:
+    for side, scores, missing in sides:
+        if not missing:
+            continue
         ends = []
         for metric in (WORST_CASE_LOW, WORST_CASE_HIGH):
             values = [score.value for score in scores if score.metric == metric and score.value is not None]
             ends.append(math.fsum(values) / len(values) if values else None)
         if ends[0] is not None and ends[1] is not None:
-            parts.append(f"{ends[0]:.2f} to {ends[1]:.2f} in the {side}")
+            parts.append(f"from {ends[0]:.2f} to {ends[1]:.2f} in the {side} release ({missing:,} missing)")
+        else:
+            parts.append(f"anything in the {side} release ({missing:,} missing)")
     if not parts:
         return ""
-    return f"had the missing records come, the mean score could be {' and '.join(parts)} release"
+    return f"had the missing records come, the mean plain score could be {' and '.join(parts)}"

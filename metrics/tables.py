@@ -91,6 +91,16 @@ class ClusteredTable:
         return _distinct(self.cluster)
 
     @property
+    def effective_clusters(self) -> float:
+        """Number of equally large clusters that tell as much: ``n^2 / sum of n_k^2`` (Kish); 0 without records.
+
+        One request with 1,500 records and 40 with 10 are 41 clusters, and 1.6 of them: what that one request happened to
+        say is most of the table, and no variance can be learnt from it.
+        """
+        sizes = np.bincount(self.cluster, weights=self.count)
+        return float(self.n**2 / np.square(sizes).sum()) if self.n else 0.0
+
+    @property
     def counts(self) -> FloatArray:
         """The plain table, shape [rows, columns]."""
         r, c = len(self.rows), len(self.columns)

@@ -33,6 +33,12 @@ _NAMES_FEW = (
     "there are {previous:,} and {current:,}"
 )
 _REQUESTS_FEW = "a verdict needs {needed} requests in each release; there are {previous} and {current}"
+_REQUESTS_UNEQUAL = (
+    "a verdict needs {needed} requests of about equal size in each release; a few of them have most records, so that the "
+    "{previous} and {current} requests count as {worth_previous:.1f} and {worth_current:.1f}"
+)
+# Records without a category make requests a little unequal; that much is let pass.
+_EQUAL_ENOUGH = 0.8
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +54,7 @@ class Policy:
         pooled table, and the larger of the two, since the first can collapse where a category is rare
     merge_below : categories with fewer pooled records are merged into ``other``
     name_n_eff : records with a listed name that a verdict on a name dimension needs, in each release
-    fewest_clusters : requests that a verdict needs, in each release
+    fewest_clusters : requests that a verdict needs, in each release; where sizes differ, what they are worth counts
     coverage_floor : usable share of the records asked for; below it no verdict. coverage_gap : largest difference of
         the two shares. mapped_floor : share of usable records with a category on both sides of a dimension
     multipliers, resamples : draws of the joint null law and of the response bootstrap; seed : of both
@@ -117,13 +123,21 @@ def _probability(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
-def _limits(row: Comparison, policy: Policy, by_name: bool) -> str:
+def _limits(row: Comparison, policy: Policy, by_name: bool, worth: tuple[float, float] | None) -> str:
     """What forbids a verdict on measured numbers; empty when nothing does."""
     if by_name and min(row.n_previous, row.n_current) < policy.name_n_eff:
         return _NAMES_FEW.format(needed=policy.name_n_eff, previous=row.n_previous, current=row.n_current)
     if min(row.clusters_previous, row.clusters_current) < policy.fewest_clusters:
         return _REQUESTS_FEW.format(
             needed=policy.fewest_clusters, previous=row.clusters_previous, current=row.clusters_current
+        )
+    if worth is not None and min(worth) < _EQUAL_ENOUGH * policy.fewest_clusters:
+        return _REQUESTS_UNEQUAL.format(
+            needed=policy.fewest_clusters,
+            previous=row.clusters_previous,
+            current=row.clusters_current,
+            worth_previous=worth[0],
+            worth_current=worth[1],
         )
     return ""
 
@@ -165,8 +179,17 @@ class _Change:
         return f"{size}; {able}"
 
 
-def judged(row: Comparison, policy: Policy, *, by_name: bool = False, note: str = "") -> Comparison:
+def judged(
+    row: Comparison,
+    policy: Policy,
+    *,
+    by_name: bool = False,
+    worth: tuple[float, float] | None = None,
+    note: str = "",
+) -> Comparison:
     """The row with its verdict and the reason, by the rule of the policy; ``note`` is added to the reason.
+
+    ``worth`` : how many requests of equal size those of each release are worth (`ClusteredTable.effective_clusters`).
 
     `regressed`: one-sided q <= alpha and change >= smallest change. `improved`: two-sided q <= alpha and change <=
     -smallest change. `unchanged`: 90 % interval inside +-margin. Else `inconclusive`.
@@ -174,7 +197,7 @@ def judged(row: Comparison, policy: Policy, *, by_name: bool = False, note: str 
     change = _Change.of(row)
     words = f"{row.previous:.3f} to {row.current:.3f} ({change.delta:+.3f}"
     material = f"at least {policy.smallest_change:g} matters"
-    if limit := _limits(row, policy, by_name):
+    if limit := _limits(row, policy, by_name, worth):
         verdict, why = "inconclusive", limit
     elif change.qvalue_up <= policy.alpha and change.delta >= policy.smallest_change:
         verdict, why = "regressed", f"{words}, one-sided q {_probability(change.qvalue_up)}; {material})"
@@ -205,7 +228,7 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
     """Verdict on a release from its dimensions, with the reason in words.
 
     `regressed` if any dimension is; else `not measurable` if withheld or nothing is measurable; else `inconclusive` if
-    any dimension is; else `improved` if any is; else `unchanged`.
+    any dimension is, or could be measured in the previous release only; else `improved` if any is; else `unchanged`.
 
     >>> release_verdict([], "the current release was not audited")
     ('not measurable', 'the current release was not audited')
@@ -222,6 +245,12 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
         return "not measurable", withheld_reason
     if not measured:
         return "not measurable", "no dimension could be measured in both releases"
+    lost = [row.dimension for row in comparisons if row.verdict == "not measurable" and row.previous is not None]
+    if lost:
+        return (
+            "inconclusive",
+            f"no regression shown, but {_listed(lost)} can no longer be measured, as they could in the previous release{rest}",
+        )
     if inconclusive := by_verdict.get("inconclusive"):
         return "inconclusive", f"no regression shown, but too little data to tell in {_listed(inconclusive)}{rest}"
     if improved := by_verdict.get("improved"):

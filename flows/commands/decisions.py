@@ -62,7 +62,7 @@ def bless(
             raise BadInputError("a baseline is a decision: say why with --why TEXT")
         found_release = workspace.releases.find(release)
         given = {"name": name} if name is not None else {}
-        made = blessed(workspace, found_release, why=why, who=who or "", **given)
+        made = blessed(workspace, found_release, why=why, who=who, **given)
         if json:
             print_json(dataclasses.asdict(made) | {"release": made.uri})
         else:
@@ -146,6 +146,8 @@ def gate(
         chosen = chosen_protocol(workspace, protocol, [found])
         result = gated(workspace, found, chosen, threshold=threshold, against=against, tier=tier)
         if junit is not None:
+            if markdown is not None and junit.absolute() == markdown.absolute():
+                raise BadInputError(f"--junit and --markdown both name {junit}; give them files of their own")
             written(junit, junit_xml(result))
         if markdown is not None:
             written(markdown, gate_markdown(result))

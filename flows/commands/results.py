@@ -97,6 +97,8 @@ def comparison_table(comparison: StoredComparison, floors: Mapping[str, float]) 
     """The rows of a comparison as fixed-width text; ``floors`` are the current release's noise floors."""
     head = f"{'bias dimension':34} {'previous':>9} {'current':>9} {'floor':>6} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
     lines = [head, "-" * len(head)]
+    if len({row.why for row in comparison.rows}) == 1 < len(comparison.rows):  # withheld as a whole: said once, below
+        return f"all {len(comparison.rows)} bias dimensions: {comparison.rows[0].verdict}"
     for row in comparison.rows:
         if row.delta is None:
             lines.append(f"{row.dimension:34} {row.verdict}: {row.why}")

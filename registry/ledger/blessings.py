@@ -21,6 +21,9 @@ PREVIOUS = "previous"
 _NAME = re.compile(r"\w[\w.-]{0,79}")
 
 
+_LONGEST = 2_000
+
+
 class Blessings(LedgerConnection):
     """Reads and writes of blessings. Rows are only added: the newest of a name counts, and earlier ones stay."""
 
@@ -38,6 +41,8 @@ class Blessings(LedgerConnection):
             )
         said = {"who": who.strip(), "why": why.strip()}
         for field, text in said.items():
+            if len(text) > _LONGEST:
+                raise BadInputError(f"a blessing says {field} in at most {_LONGEST:,} characters, got {len(text):,}")
             if not text or "\x00" in text or text.encode("utf-8", "replace").decode("utf-8") != text:
                 raise BadInputError(f"a blessing says {field} in readable words; got {text[:100]!r}")
         values = {"family": release.family, "name": name, "version": release.version, "made_at": self.clock(), **said}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest

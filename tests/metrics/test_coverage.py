@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metrics.comparison import compare_associations
 from metrics.contingency import phi_squared
 from metrics.coverage import (
     WORST_CASE_HIGH,
@@ -21,7 +22,8 @@ from metrics.coverage import (
     worst_case_v_squared,
 )
 from metrics.tables import ClusteredTable, clustered_table
-from metrics.verdicts import Policy
+from metrics.verdicts import Policy, release_verdict
+from tests.metrics.frames import WITHOUT_NAMES, persona_frame
 
 POLICY = Policy()
 
@@ -121,5 +123,75 @@ def test_bounds_are_rows_with_their_size_and_are_said_in_words() -> None:
     assert rows[0].value is not None
     assert rows[1].value is not None
     assert rows[0].value < 0.1 < 1.0 < rows[1].value
-    assert worst_case_in_words([("previous", rows), ("current", [])]).startswith("had the missing records come")
-    assert worst_case_in_words([("previous", []), ("current", [])]) == ""
+    assert worst_case_in_words([("previous", rows, 20), ("current", [], 7)]).endswith(
+        "in the previous release (20 missing) and anything in the current release (7 missing)"
+    )
+    assert worst_case_in_words([("previous", rows, 0), ("current", [], 0)]) == ""
+
+
+def dropping(frame: pd.DataFrame, share: float, *, blank: bool) -> pd.DataFrame:
+    """The frame without a share of the personas that carry the association: their record, or their occupation only."""
+    women = np.flatnonzero(
+        (frame["gender_category"] == "gender 00") & (frame["occupation_category"] == frame["carried"])
+    )
+    chosen = np.random.default_rng(1).permutation(women)[: round(share * len(frame))]
+    if blank:
+        changed = frame.copy()
+        changed.iloc[chosen, changed.columns.get_loc("occupation_category")] = None
+        return changed
+    return frame.drop(frame.index[chosen])
+
+
+def carrying(seed: int) -> pd.DataFrame:
+    """Personas of whom a third of one gender are moved into one occupation."""
+    frame = persona_frame(300, 20, seed=seed, strength=0.2)
+    rng = np.random.default_rng(seed)
+    moved = (frame["gender_category"] == "gender 00") & (rng.random(len(frame)) < 0.35)
+    frame.loc[moved, "occupation_category"] = "occupation 00"
+    return frame.assign(carried="occupation 00")
+
+
+GENDER_X_OCCUPATION = [d for d in WITHOUT_NAMES if d.title == "gender x occupation"]
+
+
+@pytest.mark.parametrize("blank", [True, False])
+@pytest.mark.parametrize(("share", "verdict"), [(0.0, "unchanged"), (0.08, "inconclusive"), (0.12, "not measurable")])
+def test_leaving_out_whoever_carries_the_association_is_never_an_improvement(
+    share: float, verdict: str, blank: bool
+) -> None:
+    previous, current = carrying(1), dropping(carrying(2), share, blank=blank)
+    asked = (len(previous), 6000)
+    if not blank and share > 0.1:  # whole records missing: the coverage of the audit withholds it before
+        assert coverage_withheld(AnswerCoverage(1.0), AnswerCoverage(1 - share), POLICY)
+    (row,) = compare_associations(previous, current, GENDER_X_OCCUPATION, policy=Policy(resamples=200), asked=asked)
+    assert row.verdict == verdict, row.why
+    if verdict == "inconclusive":
+        assert "placed at worst they would undo it" in row.why
+        # Without the number asked for, nobody can know that whole records are missing; a blank one is seen.
+        (unknown,) = compare_associations(previous, current, GENDER_X_OCCUPATION, policy=Policy(resamples=200))
+        assert unknown.verdict == ("inconclusive" if blank else "improved")
+
+
+def test_an_attribute_that_is_not_answered_any_more_leaves_the_release_open() -> None:
+    previous, current = persona_frame(200, 20, seed=1), persona_frame(200, 20, seed=2)
+    current["occupation_category"] = None
+    rows = compare_associations(previous, current, WITHOUT_NAMES, policy=Policy(resamples=200, margin=0.9))
+    by_dimension = {row.dimension: row for row in rows}
+    assert by_dimension["gender x occupation"].verdict == "not measurable"
+    assert by_dimension["gender x occupation"].previous is not None
+    verdict, why = release_verdict(rows)
+    assert (verdict, "can no longer be measured" in why) == ("inconclusive", True)
+    # The other way round there is nothing that was seen before and is hidden now.
+    assert (
+        release_verdict(
+            compare_associations(current, previous, WITHOUT_NAMES, policy=Policy(resamples=200, margin=0.9))
+        )[0]
+        == "unchanged"
+    )
+
+
+def test_a_true_improvement_with_all_records_is_one() -> None:
+    rows = compare_associations(
+        carrying(1), persona_frame(300, 20, seed=3, strength=0.2), GENDER_X_OCCUPATION, policy=Policy(resamples=200)
+    )
+    assert [row.verdict for row in rows] == ["improved"]

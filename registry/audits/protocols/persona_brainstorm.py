@@ -242,7 +242,7 @@ class PersonaBrainstorm:
         reason = coverage_withheld(previous.channels, current.channels, policy)
         if reason:
             sides = [
-                (side, self._worst_case(reading, reading.frame, names))
+                (side, self._worst_case(reading, reading.frame, names), reading.channels.shortfall)
                 for side, reading in (("previous", previous), ("current", current))
             ]
             bounds = worst_case_in_words(sides)
@@ -250,7 +250,8 @@ class PersonaBrainstorm:
             return withheld(self.dimensions(), reason), reason
         (one, unmapped_previous), (other, unmapped_current) = self._measurable(previous), self._measurable(current)
         unmapped = unmapped_previous | unmapped_current
-        rows = compare_associations(one, other, self.dimensions(), names=names, policy=policy)
+        asked = previous.channels.expected, current.channels.expected
+        rows = compare_associations(one, other, self.dimensions(), names=names, policy=policy, asked=asked)
         return [
             dataclasses.replace(row, why=unmapped[row.dimension])
             if row.verdict == "not measurable" and row.dimension in unmapped
