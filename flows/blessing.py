@@ -56,6 +56,8 @@ def blessing_named(workspace: Workspace, family: str, name: str) -> Blessing:
     BadInputError
         When no release of the family was blessed under that name.
     """
+    if not name.strip():
+        raise BadInputError("a baseline is named by at least one letter; the usual one is 'baseline'")
     known = workspace.ledger.baselines(family)
     if name in known:
         return known[name]

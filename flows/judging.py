@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from flows.evidence import gathered
@@ -117,13 +118,30 @@ def _deciding_size(
 ) -> str:
     """Which size would decide, in words; empty when nothing was measured that could say."""
     usable = min(read_answers(workspace, audit).channels.usable for audit in (previous, current))
+    named = _size_for_names(rows, usable, policy)
     size = size_that_would_decide(rows, usable, policy)
-    if size is None:
-        return ""
-    return (
+    if size is None or max(size.detect_median, size.margin_median) <= usable:
+        return named
+    return named + (
         f". With these {usable:,} personas a release only large changes show; in the median dimension about "
         f"{_rounded(size.detect_median):,} would show a change of {policy.smallest_change:.2f}, and about "
         f"{_rounded(size.margin_median):,} would show that there is none beyond {policy.margin:.2f}"
+    )
+
+
+def _size_for_names(rows: Sequence[Comparison], usable: int, policy: Policy) -> str:
+    """What verdicts on names would take, in words; empty when they are not what is missing."""
+    listed = [
+        min(row.n_previous, row.n_current)
+        for row in rows
+        if row.verdict == "inconclusive" and row.dimension.startswith("name x ")
+    ]
+    few = [count for count in listed if 0 < count < policy.name_n_eff]
+    if not few:
+        return ""
+    return (
+        f". Verdicts on names need {policy.name_n_eff:,} personas with a listed name in each release, which takes about "
+        f"{_rounded(math.ceil(usable * policy.name_n_eff / min(few))):,} personas a release"
     )
 
 

@@ -6,6 +6,7 @@ telemetry off, which works only before they are loaded.
 
 from __future__ import annotations
 
+import difflib
 import os
 import tomllib
 from pathlib import Path
@@ -41,7 +42,7 @@ class PolicySettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    alpha: float = Field(0.05, gt=0, lt=0.5)
+    alpha: float = Field(0.05, ge=0.005, lt=0.5)
     smallest_change: float = Field(0.05, gt=0, le=1)
     margin: float = Field(0.10, gt=0, le=1)
     merge_below: int = Field(10, ge=1)
@@ -224,8 +225,31 @@ def _configuration(path: Path) -> Configuration:
         raise BadInputError(f"{path} is not valid TOML: {error}") from error
     except ValidationError as error:
         first: Any = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadInputError(f"{path}: {where}: {first['msg']} (it is {first.get('input')!r})") from error
+        raise BadInputError(f"{path}: {_in_words(first)}") from error
+
+
+def _in_words(error: dict[str, Any]) -> str:
+    """One sentence for the first thing that is wrong in a configuration: where, what came, what is known there."""
+    place = [str(part) for part in error["loc"]]
+    where, given = ".".join(place), error.get("input")
+    if error["type"] == "extra_forbidden":
+        known = _known_at(place[:-1])
+        near = difflib.get_close_matches(place[-1], known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        return f"there is no setting {where!r}{hint} Known here: {', '.join(known)}"
+    if error["type"] in {"model_type", "dict_type"}:
+        return f"[{where}] is a table of settings, not {given!r}"
+    return f"{where}: {error['msg'][:1].lower()}{error['msg'][1:]}; it is {given!r}"
+
+
+def _known_at(place: list[str]) -> list[str]:
+    """Names of the settings of a table; those of the file for none."""
+    if place[:2] == ["gate", "tiers"]:
+        return list(GateTier.model_fields)
+    model: Any = Configuration
+    for part in place:
+        model = model.model_fields[part].annotation if part in getattr(model, "model_fields", {}) else None
+    return list(getattr(model, "model_fields", {}))
 
 
 CONFIGURATION_TEXT = """\

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from flows.settings import Home
 
 MEAN = "mean-normalized-cramers-v-debiased"
+_AFTER_IMPORT = "the verdict against the previous release: 'spiritlevel compare RELEASE --against previous'"
 
 ReleaseArgument = Annotated[
     str, typer.Argument(help="The release, as models:/nova-chat/3 or models:/nova-chat@champion")
@@ -113,7 +114,7 @@ def result_text(conclusion: Conclusion) -> str:
         lines.append(f"mean normalized score not measurable: {mean.reason}")
     scores = conclusion.scored.scores
     if conclusion.comparison is None:
-        lines += ["", score_table(scores), "", conclusion.note or "not compared yet: see 'spiritlevel compare --help'"]
+        lines += ["", score_table(scores), "", conclusion.note or _AFTER_IMPORT]
     else:
         previous = conclusion.previous.uri if conclusion.previous else ""
         lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison, noise_floors(scores))]

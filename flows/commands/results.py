@@ -26,9 +26,11 @@ from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
     from dashboards.moved import Moved
+    from flows.workspace import Workspace
     from metrics.results import Comparison, Score
     from registry.audits.channels import Channels
     from registry.ledger.values import StoredComparison
+    from registry.releases import ModelRelease
 
 VERDICT_EXIT = {
     "regressed": Exit.REGRESSED,
@@ -173,7 +175,9 @@ def compare(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Compare the one release given with this blessed baseline instead.", show_default=False),
+        typer.Option(
+            help="Compare the one release given with its 'previous' one, or a blessed baseline.", show_default=False
+        ),
     ] = None,
     protocol: ProtocolOption = None,
     json: JsonOption = False,
@@ -186,7 +190,6 @@ def compare(
     Examples: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
     spiritlevel compare models:/nova-chat/3 --against baseline
     """
-    from flows.blessing import blessed_release
     from flows.concluding import publish_all
     from flows.evidence import moved
     from flows.judging import chosen_protocol, compare_releases
@@ -200,7 +203,7 @@ def compare(
             )
         if against is not None:
             other = workspace.releases.find(previous)
-            one = blessed_release(workspace, other.family, against)
+            one = _reference(workspace, other, against)
         else:
             one, other = workspace.releases.find(previous), workspace.releases.find(current or "")
         if one.uri == other.uri:
@@ -231,6 +234,19 @@ def compare(
                 print_text(section)
             print_text(f"\nverdict: {comparison.verdict}. {comparison.why}")
         raise typer.Exit(VERDICT_EXIT[comparison.verdict])
+
+
+def _reference(workspace: Workspace, release: ModelRelease, against: str) -> ModelRelease:
+    """The release that ``--against`` names: the previous one, or a blessed baseline."""
+    from flows.blessing import blessed_release
+    from registry.ledger.blessings import PREVIOUS
+
+    if against != PREVIOUS:
+        return blessed_release(workspace, release.family, against)
+    previous = workspace.releases.previous(release)
+    if previous is None:
+        raise BadInputError(f"{release.uri} has no previous release to compare with; name two releases")
+    return previous
 
 
 def card(
