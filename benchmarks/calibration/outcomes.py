@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,15 @@ class Outcomes:
 
     def coverage(self) -> list[Share]:
         """Share of runs whose 95 % interval of the change holds the true change, of each measured dimension."""
-        holds = np.where(np.isnan(self.low), np.nan, (self.low <= self.true) & (self.true <= self.high))
-        return _held(holds)
+        return _held(self.change_holds())
+
+    def change_holds(self) -> FloatArray:
+        """Whether each interval of a change holds the true change [runs, dimensions]; NaN where there is none."""
+        return np.where(np.isnan(self.low), np.nan, (self.low <= self.true) & (self.true <= self.high))
+
+    def score_holds(self) -> FloatArray:
+        """The same for the interval of the score of one release [runs that measured it, dimensions]."""
+        return self.scores
 
     def score_coverage(self) -> list[Share]:
         """The same for the 95 % interval of the score of one release."""
@@ -217,6 +225,30 @@ def _false_alarm_bar(results: Results) -> Bar:
     )
 
 
+def _mean_coverage_bar(results: Results, title: str, of: Callable[[Outcomes], FloatArray]) -> Bar:
+    """Over all dimensions of an audit; the interval is normal, with the run as the unit, as its dimensions hang together."""
+    found = []
+    for outcomes in results.unchanged:
+        by_run = np.nanmean(of(outcomes), axis=1) if len(of(outcomes)) > 1 else np.zeros(0)
+        if by_run.size:
+            error = 1.96 * float(by_run.std(ddof=1)) / math.sqrt(by_run.size)
+            found.append((float(by_run.mean()), error, place_of(outcomes.cell)))
+    outside = [row for row in found if row[0] + row[1] < COVERAGE[0] or row[0] - row[1] > COVERAGE[1]]
+    text = "-"
+    if found:
+        low, high = min(found), max(found)
+        text = (
+            f"{len(outside)} of {len(found)} outside; lowest {100 * low[0]:.1f} % (+- {100 * low[1]:.1f}) in {low[2]}, "
+            f"highest {100 * high[0]:.1f} % (+- {100 * high[1]:.1f}) in {high[2]}"
+        )
+    return Bar(
+        title=f"{title}, over the 16 dimensions",
+        required="the 95 % interval of the mean coverage reaches into 93 to 97 % in every regime and size",
+        found=text,
+        held=not outside if found else None,
+    )
+
+
 def _coverage_bar(results: Results, title: str, of: Callable[[Outcomes], list[Share]]) -> Bar:
     shares = [(share, outcomes.cell) for outcomes in results.unchanged for share in of(outcomes)]
     outside = [(s, c) for s, c in shares if s.interval[1] < COVERAGE[0] or s.interval[0] > COVERAGE[1]]
@@ -231,7 +263,7 @@ def _coverage_bar(results: Results, title: str, of: Callable[[Outcomes], list[Sh
         share, cell = max(outside, key=lambda item: abs(item[0].value - 0.95))
         found += f"; farthest outside: {share} in {place_of(cell)}"
     return Bar(
-        title=title,
+        title=f"{title}, in single dimensions",
         required="in every dimension, regime and size the exact interval of the coverage reaches into 93 to 97 %",
         found=found,
         held=not outside if shares else None,
@@ -285,7 +317,9 @@ def bars(results: Results) -> list[Bar]:
     """All bars with what was found."""
     return [
         _false_alarm_bar(results),
+        _mean_coverage_bar(results, "Coverage of the 95 % interval of a change", Outcomes.change_holds),
         _coverage_bar(results, "Coverage of the 95 % interval of a change", Outcomes.coverage),
+        _mean_coverage_bar(results, "Coverage of the 95 % interval of a score", Outcomes.score_holds),
         _coverage_bar(results, "Coverage of the 95 % interval of a score", Outcomes.score_coverage),
         _power_bar(results),
         _unchanged_bar(results),
