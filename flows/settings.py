@@ -219,6 +219,8 @@ def silence() -> None:
 def _configuration(path: Path) -> Configuration:
     if not path.exists():
         return Configuration()
+    if not path.is_file():
+        raise BadInputError(f"{path} should be a file with settings, and is a folder or a device; move it away")
     try:
         return Configuration.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

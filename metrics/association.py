@@ -112,7 +112,9 @@ def _centred(measured: _Measured, *, debiased: bool) -> FloatArray | None:
     if measured.resamples is None or estimates.v_squared_jackknife is None or estimates.jackknife_variance is None:
         return None
     error = interval_error(estimates.jackknife_variance, measured.table.n_clusters)
-    return around(measured.resamples, estimates.v_squared_jackknife if debiased else estimates.v_squared, error)
+    # A negative estimate is shown as 0, and its interval is then one around 0: how much there may be all the same.
+    middle = max(estimates.v_squared_jackknife, 0.0) if debiased else estimates.v_squared
+    return around(measured.resamples, middle, error)
 
 
 def _mapped(values: FloatArray | None, mapping: Callable[[FloatArray], FloatArray]) -> FloatArray | None:

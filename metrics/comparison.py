@@ -246,7 +246,7 @@ def _resampled_changes(pairs: Sequence[_Pair], policy: Policy) -> FloatArray:
         drawn = []
         for pair, table, of, square in zip(pairs, tables, estimates, squares, strict=True):
             error = interval_error((of.jackknife_variance or 0.0) * pair.guard, table.n_clusters)
-            drawn.append(score_of(around(square, of.v_squared_jackknife or 0.0, error), pair.df_star))
+            drawn.append(score_of(around(square, max(of.v_squared_jackknife or 0.0, 0.0), error), pair.df_star))
         scores.append(np.stack(drawn))
     changes: FloatArray = scores[1] - scores[0]
     return changes

@@ -92,13 +92,14 @@ class ClusteredTable:
 
     @property
     def effective_clusters(self) -> float:
-        """Number of equally large clusters that tell as much: ``n^2 / sum of n_k^2`` (Kish); 0 without records.
+        """Number of equally large clusters that tell as much: ``n^2 / sum of n_k^2`` (Kish), at most ``n / largest n_k``.
 
-        One request with 1,500 records and 40 with 10 are 41 clusters, and 1.6 of them: what that one request happened to
-        say is most of the table, and no variance can be learnt from it.
+        One request with 1,500 records and 40 with 10 are 41 clusters, and worth 1.3: what that one request happened to
+        say is most of the table, and no variance can be learnt from it. Three with 400 beside 100 with 20 are worth 8. 0
+        without records.
         """
         sizes = np.bincount(self.cluster, weights=self.count)
-        return float(self.n**2 / np.square(sizes).sum()) if self.n else 0.0
+        return float(min(self.n**2 / np.square(sizes).sum(), self.n / sizes.max())) if self.n else 0.0
 
     @property
     def counts(self) -> FloatArray:

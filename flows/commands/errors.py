@@ -16,7 +16,18 @@ USER_ERRORS: tuple[type[Exception], ...] = (
 
 def store_trouble(error: Exception) -> str | None:
     """One sentence when a database or MLflow refused, whose message is for people; None for everything else."""
-    kind = _STORE_ERRORS.get(type(error).__module__)
+    module = type(error).__module__
+    if module == "mlflow.tracking.registry":
+        return (
+            f"MLflow does not know this kind of address ({str(error).splitlines()[0]}); check tracking_uri in "
+            f"spiritlevel.toml or SPIRITLEVEL_TRACKING_URI, which are like sqlite:///FILE or http://HOST:5000"
+        )
+    if type(error).__name__ == "ArgumentError" and module == "sqlalchemy.exc":
+        return (
+            "the address of the ledger is no database URL; check ledger_url in spiritlevel.toml or SPIRITLEVEL_LEDGER_URL, "
+            "which are like sqlite:///FILE or postgresql://USER@HOST/NAME"
+        )
+    kind = _STORE_ERRORS.get(module)
     if kind is None:
         return None
     first = str(getattr(error, "orig", None) or error).splitlines()[0]
