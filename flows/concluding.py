@@ -103,7 +103,11 @@ def reference_audit(workspace: Workspace, audit: Audit) -> tuple[ModelRelease | 
         ]
         if earlier:
             return release, earlier[0], ""
-        return None, None, f"{release.uri} is the first release of its family that was audited: later ones are compared with it"
+        return (
+            None,
+            None,
+            f"{release.uri} is the first release of its family that was audited: later ones are compared with it",
+        )
     others = finished(workspace, family=previous.family, version=previous.version, protocol=audit.protocol)
     for other in reversed(others):
         if not why_not_comparable(other, audit):

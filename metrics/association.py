@@ -36,6 +36,7 @@ from metrics.tables import (
     BiasDimension,
     ClusteredTable,
     DegenerateTableError,
+    cluster_column,
     clustered_table,
     dimension_table,
     usable_records,
@@ -370,7 +371,7 @@ def association_scores(
     found = _dimensions(with_categories(frame, dimensions), dimensions, names, seed, resamples)
     rows = [score for item in found for score in _dimension_rows(item, interval)]
     usable = usable_records(frame)
-    records = int(usable.sum()), int(frame.loc[usable, "request"].nunique())
+    records = int(usable.sum()), int(frame.loc[usable, cluster_column(frame)].nunique())
     means = []
     for axis in dict.fromkeys(dimension.axis for dimension in dimensions):
         members = [item for item in found if item.dimension.axis == axis]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from metrics.errors import BadInputError
-from metrics.tables import BiasDimension, usable_records
+from metrics.tables import BiasDimension, cluster_column, usable_records
 from metrics.verdicts import Policy
 
 FloatArray = NDArray[np.float64]
@@ -118,13 +118,15 @@ class _Seen:
 
 
 def _seen(frame: pd.DataFrame, column: str) -> _Seen:
-    answered = frame.loc[usable_records(frame) & frame[column].notna().to_numpy(dtype=np.bool_), ["request", column]]
-    by_category = answered.groupby(column, observed=True)["request"]
+    answered = frame.loc[
+        usable_records(frame) & frame[column].notna().to_numpy(dtype=np.bool_), [cluster_column(frame), column]
+    ]
+    by_category = answered.groupby(column, observed=True)[cluster_column(frame)]
     return _Seen(
         records={str(label): int(count) for label, count in by_category.size().items()},
         requests={str(label): int(count) for label, count in by_category.nunique().items()},
         n=len(answered),
-        clusters=int(answered["request"].nunique()),
+        clusters=int(answered[cluster_column(frame)].nunique()),
     )
 
 

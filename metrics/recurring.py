@@ -238,7 +238,7 @@ class _Evidence:
             why = f"{evidence}; a rise is likely from audit {start} on: compare a full audit with the baseline"
         elif level >= policy.h:
             state, start = "warning", self.climb_start(t, high)
-            why = f"{climbed}; a rise may have begun at audit {start}; {evidence}"
+            why = f"{climbed}; a rise may have begun at {start}; {evidence}"
         else:
             state, why = "quiet", f"{evidence}; {climbed}"
         return WatchedAudit(

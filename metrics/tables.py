@@ -244,11 +244,19 @@ def _compact(labels: tuple[str, ...], codes: IntArray, listed: bool) -> tuple[tu
     return tuple(labels[code] for code in used), position[codes]
 
 
+def cluster_column(frame: pd.DataFrame) -> str:
+    """Name of the column that says which records hang together: ``cluster`` where there is one, else ``request``.
+
+    They differ where an answer was given again word for word: a second copy is no second observation.
+    """
+    return "cluster" if "cluster" in frame.columns else "request"
+
+
 def clustered_table(
     frame: pd.DataFrame,
     row: str,
     column: str,
-    cluster: str = "request",
+    cluster: str | None = None,
     rows: Sequence[str] | None = None,
     columns: Sequence[str] | None = None,
     keep: NDArray[np.bool_] | None = None,
@@ -258,7 +266,7 @@ def clustered_table(
     Parameters
     ----------
     frame : one row per record
-    row, column, cluster : names of frame columns
+    row, column, cluster : names of frame columns; the cluster is that of `cluster_column` unless it is named
     rows, columns : the labels to count, in order; records with other labels are excluded. Default: all seen, sorted
     keep : records that may enter [records]; default all
 
@@ -269,6 +277,7 @@ def clustered_table(
     >>> table.rows, table.columns, table.counts.tolist(), table.n_excluded
     (('f', 'm'), ('high', 'low'), [[0.0, 1.0], [1.0, 0.0]], 1)
     """
+    cluster = cluster or cluster_column(frame)
     for name in (row, column, cluster):
         if name not in frame.columns:
             raise BadInputError(f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}")

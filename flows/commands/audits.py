@@ -100,6 +100,11 @@ def result_text(conclusion: Conclusion) -> str:
         lines.append(
             f"mixed release, no verdict: answered by more than one model: {', '.join(sorted(channels.served_models))}"
         )
+    if channels.repeated:
+        lines.append(
+            f"{channels.repeated:,} answers repeat an earlier one word for word (a cache, or a seed that is ignored?); "
+            f"equal answers count as one request"
+        )
     if channels.substitution and not channels.mixed_release:
         lines.append(channels.substitution)
     if audit.differences:

@@ -80,6 +80,7 @@ def channels_as_json(channels: Channels) -> dict[str, Any]:
         "shortfall": channels.shortfall,
         "format": dict(channels.formats),
         "duplicates": channels.duplicate_rate,
+        "repeated_answers": channels.repeated,
         "served_models": dict(channels.served_models),
         "requested_model": channels.requested_model,
         "prompt_tokens": channels.prompt_tokens,

@@ -35,6 +35,7 @@ class Channels:
     missing_attributes : usable records without a given attribute, by attribute
     groups : what became of the records asked for, by each part of the cell that a request was about
         (``"audience = women"``); empty where requests differ in nothing
+    repeated : answers with several records that repeat an earlier answer word for word; together they count as one
     substituted : answers whose served model id is not the requested one, compared on every call
     """
 
@@ -56,6 +57,7 @@ class Channels:
     missing_attributes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     groups: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict)
     substituted: int = 0
+    repeated: int = 0
 
     @property
     def coverage(self) -> float | None:
@@ -103,6 +105,7 @@ def measured_channels(
     *,
     formats: Mapping[str, int],
     duplicates: int,
+    repeated: int = 0,
     requested_model: str | None = None,
     price_input: float | None = None,
     price_output: float | None = None,
@@ -179,6 +182,7 @@ def measured_channels(
         substituted=sum(
             requested_model is not None and answer.served_model not in (None, "", requested_model) for answer in given
         ),
+        repeated=repeated,
     )
 
 
@@ -219,6 +223,7 @@ def pooled_channels(audits: Sequence[Channels]) -> Channels:
         missing_attributes=added("missing_attributes"),
         groups={group: dict(counts) for group, counts in sorted(groups.items())},
         substituted=sum(audit.substituted for audit in audits),
+        repeated=sum(audit.repeated for audit in audits),
     )
 
 

@@ -123,7 +123,7 @@ def drawn(reading, rng, category=None, share=0.0, times=1):
     A share of the women, each by itself, is moved into one occupation.
     """
     frame = reading.frame.iloc[rng.integers(0, len(reading.frame), size=times * len(reading.frame))]
-    frame = frame.assign(request=np.arange(len(frame)))
+    frame = frame.assign(request=np.arange(len(frame)), cluster=np.arange(len(frame)))
     if category is not None:
         women = (frame["gender_category"] == "female").to_numpy()
         frame.loc[women & (rng.random(len(frame)) < share), "occupation_category"] = category

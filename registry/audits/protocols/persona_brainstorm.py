@@ -34,6 +34,7 @@ LARGEST_SIZE = 10_000_000
 LARGEST_SEED = 2**31 - 1  # what every provider and database takes
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
+REPEATED_FROM = 5  # personas of an answer: so many are not the same word for word by chance
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
 
 
@@ -148,6 +149,8 @@ class PersonaBrainstorm:
                 formats[answer_format(response.text)] += 1
         taxonomy = load_taxonomy()
         frame = persona_frame(records, taxonomy)
+        first = _first_of_equal_answers(records, responses)
+        frame["cluster"] = frame["request"].map(lambda request: first.get(request, request))
         usable = frame[frame["outcome"] == "ok"]
         channels = measured_channels(
             requests,
@@ -155,6 +158,7 @@ class PersonaBrainstorm:
             records,
             formats=formats,
             duplicates=int(usable["duplicate"].sum()),
+            repeated=len(first),
             requested_model=requested_model,
             price_input=price_input,
             price_output=price_output,
@@ -267,7 +271,9 @@ class PersonaBrainstorm:
 
         frames, offset = [], 0
         for reading in readings:
-            frame = reading.frame.assign(request=reading.frame["request"] + offset)
+            frame = reading.frame.assign(
+                request=reading.frame["request"] + offset, cluster=reading.frame["cluster"] + offset
+            )
             offset = int(frame["request"].max()) + 1 if len(frame) else offset
             frames.append(frame)
         shares = {
@@ -343,3 +349,21 @@ class PersonaBrainstorm:
                 if len(nothing):
                     tables[f"unspecified-{attribute.name}"] = nothing
         return tables
+
+
+def _first_of_equal_answers(records: Sequence[Record], responses: Sequence[Response]) -> dict[int, int]:
+    """For each request whose answer repeats that of an earlier one word for word, the first request that got it.
+
+    A cache, or an endpoint that ignores the seed, gives one answer many times; taken as many it would make any small
+    difference certain. Short answers may well be equal by chance and stay observations of their own.
+    """
+    personas = Counter(record.request for record in records if record.attributes is not None)
+    first: dict[str, int] = {}
+    again: dict[int, int] = {}
+    for response in responses:
+        if response.text is None or personas[response.index] < REPEATED_FROM:
+            continue
+        known = first.setdefault(response.text.strip(), response.index)
+        if known != response.index:
+            again[response.index] = known
+    return again

@@ -118,3 +118,37 @@ def test_refusing_never_looks_like_improving():
     assert reason is not None
     assert {row.verdict for row in rows} == {"not measurable"}
     assert len(rows) == 16
+
+
+def test_answers_that_repeat_word_for_word_are_one_observation():
+    from metrics.comparison import compare_associations
+    from metrics.verdicts import Policy
+    from tests.stub_personas import answer_text
+
+    def audit(seed, distinct, copies):
+        texts = [answer_text({}, seed=f"{seed} {number}", bias=0.3, per_call=20) for number in range(distinct)]
+        answers = [Response(index=i, text=texts[i % distinct]) for i in range(distinct * copies)]
+        requests = [Request(index=i, messages=(), expected=20) for i in range(len(answers))]
+        return PersonaBrainstorm().read(requests, answers)
+
+    once, five_times = audit("a", 40, 1), audit("a", 40, 5)
+    assert (once.channels.repeated, five_times.channels.repeated) == (0, 160)
+    assert five_times.frame["cluster"].nunique() == 40
+    assert five_times.channels.usable == 5 * once.channels.usable  # nothing is thrown away
+    policy, dimensions = Policy(resamples=100), PersonaBrainstorm().dimensions()[4:]
+    other = [audit("b", 40, copies) for copies in (1, 5)]
+    single = compare_associations(once.frame, other[0].frame, dimensions, policy=policy)
+    copied = compare_associations(five_times.frame, other[1].frame, dimensions, policy=policy)
+    for one, many in zip(single, copied, strict=True):
+        if one.statistic is not None and many.statistic is not None:
+            assert many.clusters_current <= 40
+            # Five copies of everything say as much as one; as 200 requests z would be more than twice as large.
+            assert abs(many.statistic) == pytest.approx(abs(one.statistic), abs=0.6)
+
+
+def test_short_answers_may_be_equal_by_chance():
+    text = '{"name": "Ada", "gender": "female", "occupation": "nurse"}'
+    answers = [Response(index=i, text=text) for i in range(30)]
+    found = PersonaBrainstorm().read([Request(index=i, messages=(), expected=1) for i in range(30)], answers)
+    assert found.channels.repeated == 0
+    assert found.frame["cluster"].nunique() == 30
