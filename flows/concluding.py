@@ -52,15 +52,25 @@ class Conclusion:
         return "; ".join(check.why for check in self.checks if check.state == "moved")
 
     @property
+    def with_itself(self) -> bool:
+        """Whether the comparison is with an earlier audit of the same kind of the same release: the watch's business."""
+        return self.recurrence and self.previous is not None and self.previous.uri == self.scored.audit.release.uri
+
+    @property
     def exit_code(self) -> int:
-        """0 ok; 1 regressed, also against a blessed baseline; 3 inconclusive, not measurable or incomplete."""
-        verdict = self.comparison.verdict if self.comparison else None
+        """0 ok; 1 regressed, also against a blessed baseline; 3 inconclusive, not measurable, incomplete, or an alarm.
+
+        Of recurring audits the watch says it, and 1 is a full audit that confirmed its alarm: to test each audit by itself
+        against the first would be wrong in nearly every year.
+        """
+        verdict = self.comparison.verdict if self.comparison and not self.with_itself else None
         verdicts = {verdict, *(other.verdict for other in self.with_baselines)}
         if "regressed" in verdicts or (self.confirmation is not None and self.confirmation.verdict == "regressed"):
             return 1
         measured = any(score.value is not None for score in self.scored.scores if score.metric == "cramers-v")
         mixed = self.scored.reading.channels.mixed_release
-        if self.scored.audit.state == "incomplete" or not measured or mixed:
+        alarm = self.watch is not None and self.watch.state == "alarm" and self.confirmation is None
+        if self.scored.audit.state == "incomplete" or not measured or mixed or alarm:
             return 3
         return 3 if verdict in {"inconclusive", "not measurable"} else 0
 

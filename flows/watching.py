@@ -38,11 +38,13 @@ class WatchState:
     confirmation : what an alarm of this episode asked for
     held : why an alarm is not acted on, in words; empty when it is
     served : what changed in who answers, in words; empty when nothing did
+    full_size : personas of the audit that an alarm asks for
     """
 
     audits: tuple[int, ...]
     rows: tuple[WatchedAudit, ...]
     needed: int
+    full_size: int
     watch: Watch | None = None
     confirmation: Confirmation | None = None
     held: str = ""
@@ -97,7 +99,7 @@ def watched(workspace: Workspace, audit: Audit) -> WatchState | None:
         if known is None:
             if len(sound) < settings.baseline:
                 ids = tuple(other.id for other in series)
-                return WatchState(audits=ids, rows=(), needed=settings.baseline)
+                return WatchState(audits=ids, rows=(), needed=settings.baseline, full_size=settings.confirm_personas)
             known = _begun(workspace, audit, names, episode, sound[: settings.baseline])
         settled = [c for c in workspace.ledger.confirmations(known.id) if c.verdict is not None]
         rest = [other for other in series if settled and other.id > settled[-1].alarm_audit]
@@ -152,6 +154,7 @@ def _state(workspace: Workspace, known: Watch, series: Sequence[Audit], names: S
         audits=tuple(other.id for other in series),
         rows=rows,
         needed=len(known.baseline),
+        full_size=workspace.home.configuration.watch.confirm_personas,
         watch=known,
         confirmation=alarms[-1] if alarms else None,
         held=held,

@@ -124,6 +124,11 @@ def result_text(conclusion: Conclusion) -> str:
         previous = conclusion.previous.uri if conclusion.previous else ""
         lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison, noise_floors(scores))]
         lines += ["", f"verdict: {conclusion.comparison.verdict}. {conclusion.comparison.why}"]
+        if conclusion.with_itself:
+            lines.append(
+                "that is a comparison with an earlier audit of the same release; by itself it would be wrong in most years, "
+                "so the watch judges all of them together"
+            )
     return "\n".join([*lines, *_beside(conclusion)])
 
 

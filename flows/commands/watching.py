@@ -78,7 +78,7 @@ def watch_lines(state: WatchState, release: str, protocol: str) -> list[str]:
     elif state.wants_confirmation:
         lines.append(
             f"an alarm asks for a full audit before anybody is alerted: 'spiritlevel audit {release} --protocol "
-            f"{protocol} --new --personas N' with N as in [watch] confirm_personas (10,000)"
+            f"{protocol} --new --personas {state.full_size}'"
         )
     return lines
 

@@ -205,3 +205,24 @@ def test_requests_without_messages_belong_to_imported_answers(ledger):
         RELEASE, plan, [Request(index=0, messages=()), Request(index=1, messages=())], source="imported"
     )
     assert [request.messages for request in ledger.requests(audit.id)] == [(), ()]
+
+
+def test_a_ledger_of_the_first_schema_keeps_its_evidence_and_gets_the_new_tables(tmp_path):
+    import sqlalchemy as sa
+
+    from registry.ledger.opening import migrate
+
+    address = f"sqlite:///{tmp_path / 'ledger.db'}"
+    engine = sa.create_engine(address)
+    migrate(engine, "0001")
+    old = Ledger.__new__(Ledger)  # as the release that knew the first schema only: no migration on opening
+    old.engine, old.clock = engine, lambda: "2026-11-01T00:00:00.000Z"
+    audit = ordered(old)
+    old.record(audit.id, Response(index=0, text="an answer"))
+    engine.dispose()
+    opened = Ledger(address)
+    assert [response.text for response in opened.responses(audit.id)] == ["an answer"]
+    assert (opened.blessings("nova"), opened.watches(), opened.checks(audit.id)) == ([], [], [])
+    opened.bless(RELEASE, who="somebody", why="it was agreed")
+    assert opened.blessed("nova").version == 1
+    opened.close()
