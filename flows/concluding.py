@@ -10,7 +10,7 @@ from flows.evidence import moved
 from flows.instrument import newest_checks, split_checked
 from flows.judging import judged, why_not_comparable
 from flows.scoring import Scored, finished, is_current, read_answers, scored, scores_of
-from flows.watching import WatchState, is_recurrence, settled, watched
+from flows.watching import WatchState, ask, is_recurrence, settled, watched
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.ledger.checks import InstrumentCheck
@@ -146,6 +146,10 @@ def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
     comparison = judged(workspace, reference, audit, policy, note or None) if reference is not None else None
     others = baseline_comparisons(workspace, audit, policy, tell, besides=reference)
     split_checked(workspace, audit)
+    checks = newest_checks(workspace, audit)
+    watch = watched(workspace, audit)
+    if watch is not None and not any(check.state == "moved" for check in checks):
+        ask(workspace, watch)
     return Conclusion(
         # after the comparisons: the first of a family freezes its names, and scores are made again with them
         scored(workspace, workspace.ledger.audit(audit.id)),
@@ -153,9 +157,9 @@ def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
         previous,
         note,
         with_baselines=tuple(others),
-        checks=newest_checks(workspace, audit),
+        checks=checks,
         recurrence=is_recurrence(workspace, audit),
-        watch=watched(workspace, audit),
+        watch=watch,
         confirmation=settled(workspace, audit),
     )
 

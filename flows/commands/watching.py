@@ -73,6 +73,9 @@ def watch_lines(state: WatchState, release: str, protocol: str) -> list[str]:
     lines = [f"watch over {len(state.audits)} audits of this release: {state.state}; {state.why}"]
     if state.served:
         lines.append(state.served)
+    asked = state.confirmation
+    if asked is not None and asked.verdict is not None:
+        lines.append(f"the full audit that the alarm asked for, audit {asked.audit}: {asked.verdict}; {asked.why}")
     if state.held:
         lines.append(f"the alarm is held: {state.held}")
     elif state.wants_confirmation:

@@ -105,6 +105,9 @@ def test_a_silent_change_raises_an_alarm_that_asks_for_a_full_audit_before_anybo
         alerted(workspace, conclusion)
     assert len((spiritlevel.home / "alerts.jsonl").read_text().splitlines()) == 1
 
+    said = spiritlevel("watch", nova)
+    assert "the full audit that the alarm asked for" in said
+    assert "asks for a full audit" not in said
     # The alarm is looked into: the next audit begins an episode of its own.
     recorded(spiritlevel.home, "nova", texts_of(bias=0.9, seed="next"))
     found = spiritlevel.json("watch", nova)
