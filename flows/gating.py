@@ -142,9 +142,14 @@ class _Evidence:
     def _previous(self) -> GateCheck | None:
         release = self.audit.release
         other, reference, note = reference_audit(self.workspace, self.audit)
+        if other is not None and reference is not None and other.uri == release.uri:
+            self._note(
+                f"{release.uri} is the first release of its family and was audited before: 'spiritlevel watch' judges "
+                f"these audits together, for a comparison with its first one alone would be wrong in most years"
+            )
+            return None
         if other is not None and reference is not None:
-            label = "the previous release" if other.uri != release.uri else "the first audit of this release"
-            return self._judged(reference, label, note)
+            return self._judged(reference, "the previous release", note)
         previous = self.workspace.releases.previous(release)
         if previous is None:
             self._note(f"{release.uri} is the first release of its family: there is no previous one, thresholds decide")

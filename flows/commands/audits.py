@@ -142,7 +142,7 @@ def _beside(conclusion: Conclusion) -> list[str]:
     if conclusion.confirmation is not None:
         lines.append(f"full audit after an alarm: {conclusion.confirmation.verdict}. {conclusion.confirmation.why}")
     if conclusion.watch is not None:
-        lines += watch_lines(conclusion.watch, audit.release.uri, audit.protocol)
+        lines += watch_lines(conclusion.watch, audit.release.uri, audit.protocol, unsteady=bool(conclusion.held))
     for check in conclusion.checks:
         if check.state == "moved":
             lines.append(f"the instrument moved, alerts are held: {check.why}")

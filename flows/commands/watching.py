@@ -68,8 +68,8 @@ def false_alerts_as_json(expected: FalseAlerts) -> dict[str, Any]:
     }
 
 
-def watch_lines(state: WatchState, release: str, protocol: str) -> list[str]:
-    """A watch for people: its state, and what to do about an alarm."""
+def watch_lines(state: WatchState, release: str, protocol: str, *, unsteady: bool = False) -> list[str]:
+    """A watch for people: its state, and what to do about an alarm; ``unsteady`` : the instrument moved."""
     lines = [f"watch over {len(state.audits)} audits of this release: {state.state}; {state.why}"]
     if state.served:
         lines.append(state.served)
@@ -78,7 +78,7 @@ def watch_lines(state: WatchState, release: str, protocol: str) -> list[str]:
         lines.append(f"the full audit that the alarm asked for, audit {asked.audit}: {asked.verdict}; {asked.why}")
     if state.held:
         lines.append(f"the alarm is held: {state.held}")
-    elif state.wants_confirmation:
+    elif state.wants_confirmation and not unsteady:
         lines.append(
             f"an alarm asks for a full audit before anybody is alerted: 'spiritlevel audit {release} --protocol "
             f"{protocol} --new --personas {state.full_size}'"
