@@ -48,8 +48,8 @@ LIMITS = (
 class HistoryPoint:
     """One audited release in the history of its family.
 
-    ``scores`` holds the debiased score of every bias dimension and the overall mean, with their intervals;
-    ``verdict`` is None for the first audit, which had nothing to be compared with.
+    ``scores`` holds the debiased score of every bias dimension and the overall mean, with their intervals, and the noise
+    floor of every dimension; ``verdict`` is None for the first audit, which had nothing to be compared with.
     """
 
     release: ModelRelease
@@ -63,6 +63,11 @@ class HistoryPoint:
         """How many of ``dimensions`` have a value: a mean over fewer dimensions is another mean."""
         found = [self.score(dimension) for dimension in dimensions]
         return sum(score is not None and score.value is not None for score in found)
+
+    def floor(self) -> float | None:
+        """Mean noise floor over the dimensions that have one; None when none has."""
+        floors = [score.value for score in self.scores if score.metric == NOISE_FLOOR and score.value is not None]
+        return sum(floors) / len(floors) if floors else None
 
     def score(self, dimension: str) -> Score | None:
         """The debiased score of ``dimension``, or the mean of ``"overall"``; None when this audit has none."""

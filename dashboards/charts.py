@@ -262,7 +262,8 @@ def _draw_mark(axes: Axes, marker: str, colour: str, hollow: bool, offset: tuple
 
 def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
     scores = [point.score(OVERALL) for point in card.history]
-    end = _end(scores)
+    floors = [floor for point in card.history if (floor := point.floor()) is not None]
+    end = max([_end(scores), *(1.1 * floor for floor in floors)])
     axes.set_ylim(0, end)
     axes.set_xlim(-0.5, len(scores) - 0.5)
     _draw_bands(axes, end, upright=False)
@@ -270,6 +271,8 @@ def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
     axes.plot([at for at, _ in known], [value for _, value in known], color=BLUE, linewidth=1.4, alpha=0.7)
     every = -(-len(scores) // (4 if narrow else 9))
     for at, (point, score) in enumerate(zip(card.history, scores, strict=True)):
+        if (floor := point.floor()) is not None:
+            axes.plot([at - 0.16, at + 0.16], [floor, floor], color=INK, alpha=0.75, linewidth=1.6)
         if score is not None and score.value is not None:
             marker, colour = _look(point.verdict)
             if score.low is not None and score.high is not None:
@@ -305,5 +308,9 @@ def _described_scores(card: ModelCard) -> str:
 
 
 def _described_history(card: ModelCard) -> str:
-    told = [f"{point_title(point)}: {_told(point.score(OVERALL))}" for point in card.history]
+    told = [
+        f"{point_title(point)}: {_told(point.score(OVERALL))}"
+        + ("" if (floor := point.floor()) is None else f", noise floor {score_text(floor)}")
+        for point in card.history
+    ]
     return f"Mean score over all bias dimensions, with 95 % interval. {'; '.join(told)}."

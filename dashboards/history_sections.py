@@ -14,7 +14,8 @@ def history_section(card: ModelCard) -> Section:
     if len(card.history) > 1:
         caption = (
             "Mean score over all bias dimensions at each audit, in order (the distances are not to scale in time), "
-            "with 95 % intervals. The table below holds the numbers."
+            "with 95 % intervals. The level stroke is the mean noise floor: what no association at all would score at that "
+            "audit's size. The table below holds the numbers."
         )
         blocks.append(Picture("history", caption))
     else:

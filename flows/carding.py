@@ -10,6 +10,7 @@ from dashboards.card import (
     DEBIASED,
     LIMITS,
     MEAN,
+    NOISE_FLOOR,
     OVERALL,
     Cardinality,
     HistoryPoint,
@@ -107,7 +108,7 @@ def _point(workspace: Workspace, audit: Audit, titles: Sequence[str]) -> History
 
 
 def _is_headline(score: Score, titles: Sequence[str]) -> bool:
-    return (score.metric == DEBIASED and score.dimension in titles) or (
+    return (score.metric in (DEBIASED, NOISE_FLOOR) and score.dimension in titles) or (
         score.metric == MEAN and score.dimension == OVERALL
     )
 

@@ -29,7 +29,8 @@ def texts_of(*, bias, seed, calls=CALLS):
 def recorded(home, family, texts, *, served="nova-1"):
     """A finished audit of these answers in the ledger, as an import leaves it, without MLflow."""
     protocol = PersonaBrainstorm()
-    found = [Response(index=i, text=text, served_model=served) for i, text in enumerate(texts)]
+    models = [served] if isinstance(served, str) else served
+    found = [Response(index=i, text=text, served_model=models[i % len(models)]) for i, text in enumerate(texts)]
     release = ModelRelease(family=family, version=1, model="nova-1")
     with opened(Home(home)) as workspace:
         plan = protocol.imported_plan(size=20 * len(texts), per_call=20)
@@ -132,6 +133,14 @@ def test_an_audit_that_cannot_be_used_gives_no_evidence(spiritlevel, nova):
     recorded(spiritlevel.home, "nova", ["I can't help with that."] * CALLS)
     after = spiritlevel.json("watch", nova)
     assert len(after["rows"]) == len(before["rows"]) + 1
+    assert len(after["rows"][-1]["unmeasured"]) == 16
+    assert after["rows"][-1]["e_value"] == before["rows"][-1]["e_value"]
+
+
+def test_an_audit_of_two_models_gives_no_evidence_though_its_answers_can_be_read(spiritlevel, nova):
+    before = spiritlevel.json("watch", nova)
+    recorded(spiritlevel.home, "nova", texts_of(bias=0.9, seed="mixed"), served=["nova-1", "nova-2"])
+    after = spiritlevel.json("watch", nova)
     assert len(after["rows"][-1]["unmeasured"]) == 16
     assert after["rows"][-1]["e_value"] == before["rows"][-1]["e_value"]
 

@@ -42,6 +42,7 @@ def table_of(counts: list[list[int]]) -> ClusteredTable:
         (AnswerCoverage(0.95), AnswerCoverage(0.86), None),
         (AnswerCoverage(0.95), AnswerCoverage(0.85), None),
         (AnswerCoverage(0.95), AnswerCoverage(0.84), "more than 10 points apart"),
+        (AnswerCoverage(0.84), AnswerCoverage(0.95), "more than 10 points apart"),
         (AnswerCoverage(0.49), AnswerCoverage(0.51), "the previous release gave usable records for 49 %"),
         (AnswerCoverage(0.95), AnswerCoverage(None), "the audit of the current release has no record"),
         (AnswerCoverage(0.95, mixed_release=True), AnswerCoverage(0.95), "more than one served model"),
@@ -50,6 +51,11 @@ def table_of(counts: list[list[int]]) -> ClusteredTable:
             AnswerCoverage(0.95, group_coverage={"audience = men": 0.95, "audience = women": 0.95}),
             AnswerCoverage(0.90, group_coverage={"audience = men": 1.0, "audience = women": 0.55}),
             "for audience = women usable records are 95 %",
+        ),
+        (
+            AnswerCoverage(0.90, group_coverage={"audience = women": 0.55}),
+            AnswerCoverage(0.95, group_coverage={"audience = women": 0.95}),
+            "for audience = women usable records are 55 %",
         ),
         (
             AnswerCoverage(0.95, group_coverage={"audience = women": 0.45}),

@@ -43,6 +43,13 @@ def test_what_cannot_be_measured_is_not_called_steady() -> None:
     assert steady(rows, 0.01, "the halves").state == "not measurable"
 
 
+def test_the_level_of_the_check_is_the_one_given() -> None:
+    row = Comparison(metric="m", dimension="a x b", verdict="inconclusive", why="open", delta=0.2, qvalue=0.03)
+    assert steady([row], 0.01, "the halves").state == "steady"
+    assert steady([row], 0.05, "the halves").state == "moved"
+    assert steady([row], 0.03, "the halves").state == "moved"
+
+
 def test_steady_audits_are_rarely_held() -> None:
     moved = sum(
         split_check(persona_frame(60, 20, seed=seed, modes=True), WITHOUT_NAMES, policy=POLICY).state == "moved"
