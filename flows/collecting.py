@@ -12,6 +12,7 @@ from typing import Any
 from flows.budget import Budget
 from flows.chat import OpenAIChat, utc_now
 from flows.collection import CollectionReport, Progress, collect
+from flows.expenses import TOKENS_PER_PERSONA
 from flows.ordering import EMBEDDED_SCHEME, is_embedded
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -197,9 +198,9 @@ def _budget(workspace: Workspace, audit: Audit, limits: Limits) -> Budget:
         tokens = max(0, tokens - prompt - completion)
     if dollars is not None:
         dollars = max(0.0, dollars - (cost_usd(prompt, completion, *prices.values()) or 0.0))
-    # A first estimate for a call whose size is not bounded: what the largest took so far, else 120 tokens a persona.
+    # A first estimate for a call whose size is not bounded: what the largest took so far, else what a persona takes.
     seen = max(((r.prompt_tokens or 0) + (r.completion_tokens or 0) for r in before), default=0)
-    bound = audit.plan.sampling.max_tokens or 120 * int(audit.plan.options.get("per_call", 1))
+    bound = audit.plan.sampling.max_tokens or TOKENS_PER_PERSONA * int(audit.plan.options.get("per_call", 1))
     # Two characters a token is more than any tokenizer needs for the prompts of an audit.
     longest = max((len(text) for text in audit.plan.prompts.values()), default=0) // 2
     return Budget(

@@ -10,6 +10,7 @@ from flows.ordering import refuse_stranger
 from flows.scoring import finished, frozen_names, read_answers, scored
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from metrics.power import round_up
 from metrics.results import Comparison
 from metrics.verdicts import Policy, release_verdict, size_that_would_decide, withheld
 from registry.ledger.values import Audit, StoredComparison
@@ -124,8 +125,8 @@ def _deciding_size(
         return named
     return named + (
         f". With these {usable:,} personas a release only large changes show; in the median dimension about "
-        f"{_rounded(size.detect_median):,} would show a change of {policy.smallest_change:.2f}, and about "
-        f"{_rounded(size.margin_median):,} would show that there is none beyond {policy.margin:.2f}"
+        f"{round_up(size.detect_median):,} would show a change of {policy.smallest_change:.2f}, and about "
+        f"{round_up(size.margin_median):,} would show that there is none beyond {policy.margin:.2f}"
     )
 
 
@@ -141,18 +142,8 @@ def _size_for_names(rows: Sequence[Comparison], usable: int, policy: Policy) -> 
         return ""
     return (
         f". Verdicts on names need {policy.name_n_eff:,} personas with a listed name in each release, which takes about "
-        f"{_rounded(math.ceil(usable * policy.name_n_eff / min(few))):,} personas a release"
+        f"{round_up(math.ceil(usable * policy.name_n_eff / min(few))):,} personas a release"
     )
-
-
-def _rounded(size: int) -> int:
-    """A planned size to two digits, upwards: more would claim a precision that a pilot does not have.
-
-    >>> _rounded(12345), _rounded(87)
-    (13000, 87)
-    """
-    step = int(10 ** max(0, len(str(size)) - 2))
-    return -(-size // step) * step
 
 
 def judged_with_previous(workspace: Workspace, audit: Audit) -> StoredComparison | None:

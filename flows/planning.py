@@ -13,7 +13,7 @@ from flows.scoring import is_current, read_answers
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.pilot import ASSUMED_DESIGN_EFFECTS, Pilot, assumed_pilot, measured_pilot
-from metrics.power import NAMES_NOTE, DimensionPlan, family_critical, planned_dimensions
+from metrics.power import NAMES_NOTE, DimensionPlan, family_critical, planned_dimensions, round_up
 from metrics.tables import BiasDimension
 from metrics.verdicts import METRIC, Policy
 from registry.audits.plan import AuditPlan
@@ -271,16 +271,6 @@ def _sizes(
 
 
 # ---------------------------------------------------------------- what must be known beside the numbers
-
-
-def round_up(size: int) -> int:
-    """A planned size to two digits, upwards: more would claim a precision that a pilot does not have.
-
-    >>> round_up(12345), round_up(87)
-    (13000, 87)
-    """
-    step = int(10 ** max(0, len(str(size)) - 2))
-    return -(-size // step) * step
 
 
 def _rules(plans: Sequence[AuditPlan], rows: Sequence[DimensionPlan], change: float, policy: Policy) -> list[str]:

@@ -54,6 +54,16 @@ def v_of_score(score: float, df_star: int) -> float:
     return float(np.interp(score, (0.0, 0.33, 0.66, 1.0), (0.0, small, medium, large)))
 
 
+def round_up(size: int) -> int:
+    """A planned size to two digits, upwards: more would claim a precision that a pilot does not have.
+
+    >>> round_up(12345), round_up(87)
+    (13000, 87)
+    """
+    step = int(10 ** max(0, len(str(size)) - 2))
+    return -(-size // step) * step
+
+
 def critical_value(
     tests: int, alpha: float, influences: FloatArray | None = None, *, draws: int = 4999, seed: int = 0
 ) -> float:

@@ -236,14 +236,24 @@ def _beside(results: Results, regime: str, n: int, delta: float, unit: str) -> t
 
 
 def _power_by_dimension(results: Results) -> list[str]:
-    cells = [(n, delta) for n in (5_000, 10_000) for delta in (0.03, 0.05)]
-    found = {cell: results.power("iid", cell[0], cell[1], "v") for cell in cells}
-    found = {cell: shares for cell, shares in found.items() if shares}
-    if not found:
-        return []
-    rows = [(title, *(shares.get(title, "-") for shares in found.values())) for title in TITLES]
-    head = ("dimension", *(f"n = {n:,}, V +{delta:.2f}" for n, delta in found))
-    return ["### Power by dimension, iid", "", *_table(head, rows)]
+    lines: list[str] = []
+    for regime in REGIMES:
+        cells = [(n, delta, unit) for delta, unit in CHANGES for n, _ in SIZES]
+        found = {cell: results.power(regime, *cell) for cell in cells}
+        found = {cell: shares for cell, shares in found.items() if shares}
+        if not found:
+            continue
+        runs = [share.of for shares in found.values() for share in shares.values()]
+        rows = [
+            (title, *(f"{100 * shares[title].value:.0f}" if title in shares else "-" for shares in found.values()))
+            for title in TITLES
+        ]
+        words = {"v": "V", "score": "score"}
+        head = ("dimension", *(f"{words[unit]} +{delta:.2f}, n = {n:,}" for n, delta, unit in found))
+        size = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"
+        lines += [f"### Power by dimension, {regime}: share `regressed` in %, of {size} runs each", ""]
+        lines += [*_table(head, rows), ""]
+    return lines[:-1]
 
 
 def _recurring(results: Results) -> list[str]:

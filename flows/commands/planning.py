@@ -248,7 +248,7 @@ def _change(value: float | None, digits: int) -> str:
 
 
 def _size(value: int | None) -> str:
-    from flows.planning import round_up
+    from metrics.power import round_up
 
     return "-" if value is None else f"{round_up(value):,}"
 
