@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
-from metrics.association import BiasDimension, clustered_table
+from metrics.association import BiasDimension, clustered_table, cramers_v
 from metrics.comparison import Policy, compare_associations
 from metrics.results import Comparison
 from metrics.severity import normalized
@@ -281,3 +282,22 @@ def test_swapping_the_releases_turns_the_change_around_and_labels_and_order_do_n
     assert shuffled.pvalue == pytest.approx(forward.pvalue, abs=1e-9)
     assert forward.qvalue is not None
     assert 0 < forward.qvalue <= 1
+
+
+def test_half_as_many_listed_names_raise_no_alarm() -> None:
+    """A release with more variety of names has fewer listed ones: plain V rises by noise alone, the verdict must not."""
+    names = [dimension for dimension in DIMENSIONS if dimension.by_name]
+    alarms, plain = 0, []
+    for seed in range(25):
+        previous, current = (persona_frame(500, 20, seed=100 + 2 * seed + side) for side in (0, 1))
+        rare = np.random.default_rng(seed).random(len(current)) < 0.5
+        current.loc[rare, "name_category"] = "a name of its own"
+        rows = compare_associations(previous, current, names, names=NAMES, policy=Policy(resamples=100))
+        assert all(item.n_previous > 7000 and 3000 < item.n_current < 5000 for item in rows)
+        alarms += any(item.verdict == "regressed" for item in rows)
+        tables = [
+            clustered_table(frame, "name_category", "occupation_category", rows=NAMES) for frame in (previous, current)
+        ]
+        plain.append(cramers_v(tables[1]) - cramers_v(tables[0]))
+    assert min(plain) > 0  # what would be flagged without the correction
+    assert binomtest(alarms, 25).proportion_ci(0.95).low <= 0.05
