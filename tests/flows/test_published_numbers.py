@@ -11,31 +11,47 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli import exit_code
 from flows.metric_keys import COMPARISON_PARTS, SCORE_PARTS, segment
 from flows.settings import Home
 from flows.stores import read_back
 from flows.workspace import opened
+from tests.conftest import _OWN
 from tests.stub_personas import answer_text
 
 PROTOCOL = "persona-brainstorm"
 
 
+@pytest.fixture(scope="module")
+def shared_home(migrated_home, tmp_path_factory):
+    """A home with two compared releases, made once: the tests read it, and the last one loses its MLflow store."""
+    folder = tmp_path_factory.mktemp("published")
+    home = folder / "home"
+    shutil.copytree(migrated_home, home)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _OWN:
+            patch.delenv(name, raising=False)
+        for version, bias in enumerate((0.0, 0.9)):
+            assert called(home, "release", "add", "nova", "--model", f"nova-2026-1{version}-01") == 0
+            source = folder / f"{version}.jsonl"
+            seeds = range(1000 * version, 1000 * version + 60)
+            lines = [
+                json.dumps({"text": answer_text({}, seed=str(s), bias=bias, per_call=20), "model": "m"}) for s in seeds
+            ]
+            source.write_text("\n".join(lines))
+            assert called(home, "import", f"models:/nova/{version + 1}", source, "--protocol", PROTOCOL) == 0
+        called(home, "compare", "models:/nova/1", "models:/nova/2")
+        yield home
+
+
 @pytest.fixture
-def compared(spiritlevel, tmp_path):
-    releases = []
-    for version, bias in enumerate((0.0, 0.9)):
-        release = spiritlevel.json("release", "add", "nova", "--model", f"nova-2026-1{version}-01")["release"]
-        source = tmp_path / f"{version}.jsonl"
-        seeds = range(1000 * version, 1000 * version + 60)
-        lines = [
-            json.dumps({"text": answer_text({}, seed=str(s), bias=bias, per_call=20), "model": "m"}) for s in seeds
-        ]
-        source.write_text("\n".join(lines))
-        spiritlevel("import", release, source, "--protocol", PROTOCOL)
-        releases.append(release)
-    spiritlevel("compare", *releases, code=None)
-    with opened(Home(spiritlevel.home)) as workspace:
+def compared(shared_home):
+    with opened(Home(shared_home)) as workspace:
         yield workspace
+
+
+def called(home, *arguments):
+    return exit_code([*map(str, arguments), "--home", str(home)])
 
 
 def named(*parts):
@@ -74,11 +90,11 @@ def test_an_audit_that_was_scored_anew_has_one_run_that_is_not_superseded(compar
     assert len(names) == len(compared.ledger.audits())
 
 
-def test_publishing_again_changes_nothing(compared, spiritlevel):
+def test_publishing_again_changes_nothing(compared, shared_home):
     client = compared.tracking.client()
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
     before = {run.info.run_id: run.data.metrics for run in client.search_runs(experiments)}
-    spiritlevel("compare", "models:/nova/1", "models:/nova/2", code=None)
+    called(shared_home, "compare", "models:/nova/1", "models:/nova/2")
     assert {run.info.run_id: run.data.metrics for run in client.search_runs(experiments)} == before
 
 
@@ -95,11 +111,11 @@ def test_the_card_is_attached_to_the_release_and_the_version(compared):
     assert comparison.verdict in version.description
 
 
-def test_a_lost_mlflow_store_is_filled_again_from_the_ledger(compared, spiritlevel):
+def test_a_lost_mlflow_store_is_filled_again_from_the_ledger(compared, shared_home):
     before = {run.name: run.metrics for run in _runs(compared)}
-    for file in spiritlevel.home.glob("mlflow.db*"):
+    for file in shared_home.glob("mlflow.db*"):
         file.unlink()
-    shutil.rmtree(spiritlevel.home / "mlflow-artifacts")
+    shutil.rmtree(shared_home / "mlflow-artifacts")
     # In a process of its own: MLflow keeps the database that it opened, also when the file is gone.
     script = """
 import sys
@@ -112,7 +128,7 @@ exit_code(["compare", "models:/nova/1", "models:/nova/2", "--home", sys.argv[1]]
 with opened(Home(sys.argv[1])) as workspace:
     print("RUNS", json.dumps({run.name: dict(run.metrics) for run in _runs(workspace)}))
 """
-    command = [sys.executable, "-c", script, str(spiritlevel.home)]
+    command = [sys.executable, "-c", script, str(shared_home)]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "registered 2 releases of nova again" in done.stderr
