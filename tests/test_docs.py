@@ -49,3 +49,27 @@ def test_links_between_pages_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if not target.startswith("http")]
     assert [target for target in targets if target and not ((ROOT / page).parent / target).exists()] == []
+
+
+def shown_commands():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in pages:
+        for block in re.findall(r"```(?:sh|bash)\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            for line in block.splitlines():
+                if line.strip().startswith("spiritlevel "):
+                    yield page.name, line.split("#")[0].strip()
+
+
+@pytest.mark.parametrize(("page", "line"), list(shown_commands()))
+def test_every_command_that_a_page_shows_exists_with_its_options(page, line):
+    import shlex
+
+    from flows.cli import app
+
+    words = shlex.split(line)[1:]
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"{page}: {line}"
+        command = command.commands[words.pop(0)]
+    known = {name for parameter in command.params for name in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= known, f"{page}: {line}"

@@ -29,7 +29,13 @@ def plan(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(min=1, help="Personas a release. Default: 5,000 (240 embedded), as an audit.", show_default=False),
+        typer.Option(
+            "--size",
+            "--personas",
+            min=1,
+            help="Personas a release, as of an audit. Default: 5,000 (240 embedded).",
+            show_default=False,
+        ),
     ] = None,
     change: Annotated[
         float | None,
