@@ -94,9 +94,9 @@ def watched(workspace: Workspace, audit: Audit) -> WatchState | None:
     names = frozen_names(workspace, audit) if len(series) >= settings.baseline else ()
     episode = 0
     while True:
-        sound = [other for other in series if not _unsound(workspace, other)]
         known = _watch_of(workspace, audit, names, episode) if names else None
-        if known is None:
+        if known is None:  # only then are all answers read; later audits are stored points
+            sound = [other for other in series if not _unsound(workspace, other)]
             if len(sound) < settings.baseline:
                 ids = tuple(other.id for other in series)
                 return WatchState(audits=ids, rows=(), needed=settings.baseline, full_size=settings.confirm_personas)

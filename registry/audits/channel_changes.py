@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from metrics.events import fisher_exact, holm
 from registry.audits.channels import Channels
 
 
@@ -58,7 +59,7 @@ def channel_changes(previous: Channels, current: Channels) -> tuple[ChannelChang
         for value in sorted({*before, *after})
         if sum(before.values()) and sum(after.values())
     ]
-    pvalues = [_fisher(*numbers) for _, _, *numbers in found]
+    pvalues = [fisher_exact((before, after), (of_before, of_after)) for *_, before, of_before, after, of_after in found]
     changes = [
         ChannelChange(
             channel=channel,
@@ -71,28 +72,7 @@ def channel_changes(previous: Channels, current: Channels) -> tuple[ChannelChang
             qvalue=qvalue,
         )
         for (channel, value, before, of_before, after, of_after), pvalue, qvalue in zip(
-            found, pvalues, _holm(pvalues), strict=True
+            found, pvalues, holm(pvalues), strict=True
         )
     ]
     return tuple(sorted(changes, key=lambda change: (change.qvalue, change.channel, change.value)))
-
-
-def _fisher(before: int, of_before: int, after: int, of_after: int) -> float:
-    from scipy.stats import fisher_exact
-
-    table = [[before, of_before - before], [after, of_after - after]]
-    return float(fisher_exact(table).pvalue)
-
-
-def _holm(pvalues: list[float]) -> list[float]:
-    """Holm's step-down adjustment: valid whatever the dependence between the tests.
-
-    >>> _holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
-    """
-    adjusted = [1.0] * len(pvalues)
-    reached = 0.0
-    for rank, place in enumerate(sorted(range(len(pvalues)), key=pvalues.__getitem__)):
-        reached = max(reached, min(1.0, (len(pvalues) - rank) * pvalues[place]))
-        adjusted[place] = reached
-    return adjusted
