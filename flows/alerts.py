@@ -1,98 +1,193 @@
-"""Alerts: one value, many channels. A channel is one module, or an entry point of another distribution."""
+"""Alerts: what an audit found becomes incidents, and incidents become messages on channels.
+
+One open incident per finding, told once, told again only while nobody acknowledges it, and told when it is over. What is
+to be told is in the ledger before anything is sent, so nothing is lost with a process, and nothing is sent twice.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from metrics.catalog import Catalog
-from registry.ledger.values import StoredComparison
-from registry.ledger.watching import Confirmation
+from flows.channels.catalog import CHANNELS as CHANNELS
+from flows.channels.catalog import AlertChannel as AlertChannel
+from flows.channels.catalog import load_channels
+from flows.delivery import DeliveryReport as DeliveryReport
+from flows.delivery import deliver as deliver
+from flows.finding_kinds import names_of
+from flows.findings import collapsed_coverage, findings_of, gate_result, moved_dimension
+from flows.incidents import Moment, moment_of, noted, recovered, reminded
+from flows.incidents import cleared as cleared
+from flows.incidents import raised as raised
+from flows.replication import opened_without, settle, unconfirmed, wanted
+from registry.ledger.incidents import ACKNOWLEDGED, OPEN, Incident
 
 if TYPE_CHECKING:
     from flows.concluding import Conclusion
     from flows.workspace import Workspace
+    from metrics.results import Comparison
+    from registry.ledger.values import Audit
+
+load_channels()
+
+_NO_WORSE = ("unchanged", "improved")
+
+
+def alerted(
+    workspace: Workspace, conclusion: Conclusion, *, now: Moment | None = None, send: bool = True
+) -> list[Incident]:
+    """Bring the incidents up to date with a concluded audit and send what there is to tell.
+
+    Returns the incidents that this audit opened, confirmed, withdrew, ended, or said again. Doing it twice for one audit
+    changes nothing more. ``send`` = False leaves the messages in the outbox, for a later `deliver`.
+    """
+    at = moment_of(workspace, now)
+    audit = conclusion.scored.audit
+    touched: dict[int, Incident] = {}
+    if not conclusion.held:
+        for incident in unconfirmed(workspace, audit):
+            settled = settle(workspace, incident, conclusion, at)
+            if settled != incident:
+                touched[incident.id] = settled
+        for incident in _followed_up(workspace, conclusion, at):
+            touched[incident.id] = incident
+    for finding in findings_of(workspace, conclusion):
+        incident = raised(workspace, finding, at)
+        touched[incident.id] = incident
+    if (waits := wanted(workspace, audit)) is not None:
+        workspace.tell(
+            f"incident {waits.id} is not confirmed and nobody was told: {waits.title}. A second sample has to show it too: "
+            f"'spiritlevel audit {audit.release.uri} --protocol {audit.protocol} --new'"
+        )
+    if send:
+        deliver(workspace, at)
+    return list(touched.values())
+
+
+def renotified(workspace: Workspace, now: Moment | None = None) -> list[Incident]:
+    """Put into the outbox what time alone makes due: reminders, and findings that waited too long for a second sample."""
+    return [*opened_without(workspace, now), *reminded(workspace, now)]
+
+
+def _followed_up(workspace: Workspace, conclusion: Conclusion, at: str) -> Iterator[Incident]:
+    """Open incidents of the family and protocol about which this audit says something new."""
+    audit = conclusion.scored.audit
+    found = workspace.ledger.incidents(
+        family=audit.release.family, protocol=audit.protocol, states=[OPEN, ACKNOWLEDGED]
+    )
+    for incident in found:
+        older_release = incident.version is not None and audit.release.version < incident.version
+        if older_release or audit.id <= (incident.seen_audit or 0):
+            continue
+        says = _SAYS.get(incident.kind)
+        if says is None or (said := says(workspace, incident, conclusion)) is None:
+            continue
+        if said.over:
+            yield recovered(workspace, incident, said.why, at, audit=audit.id, evidence=said.evidence)
+        else:
+            yield noted(workspace, incident, audit.id, said.verdict, said.why, at)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Alert:
-    """What a reader of an alert needs: which release, what happened, how sure, where to look.
+class _Said:
+    """What a later audit says of an open incident: whether it is over, and why."""
 
-    ``key`` is the same for the same event, so that a channel can tell a repetition from news.
-    """
-
-    key: str
-    at: str
-    release: str
-    previous: str
-    protocol: str
+    over: bool
     verdict: str
     why: str
-    dimensions: tuple[str, ...]
-
-    @classmethod
-    def of(cls, comparison: StoredComparison, *, release: str, previous: str) -> Alert:
-        """The alert for a comparison."""
-        return cls(
-            key=f"{comparison.protocol}/{comparison.previous_audit}/{comparison.current_audit}/{comparison.verdict}",
-            at=comparison.made_at,
-            release=release,
-            previous=previous,
-            protocol=comparison.protocol,
-            verdict=comparison.verdict,
-            why=comparison.why,
-            dimensions=tuple(row.dimension for row in comparison.rows if row.verdict == comparison.verdict),
-        )
-
-    @classmethod
-    def of_drift(cls, confirmation: Confirmation, *, release: str, protocol: str) -> Alert:
-        """The alert for a release that changed since its baseline: an alarm of its watch that a full audit confirmed."""
-        return cls(
-            key=f"{protocol}/watch {confirmation.watch}/{confirmation.alarm_audit}/{confirmation.verdict}",
-            at=confirmation.made_at or confirmation.asked_at,
-            release=release,
-            previous=f"{release}, as in its baseline",
-            protocol=protocol,
-            verdict=confirmation.verdict or "",
-            why=confirmation.why,
-            dimensions=tuple(row["dimension"] for row in confirmation.rows if row["verdict"] == confirmation.verdict),
-        )
+    evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-class AlertChannel(Protocol):
-    """Where alerts go. ``send`` raises when the alert was not delivered."""
+def _of_regression(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
+    """A later audit against the incident's own reference, from stored answers.
 
-    def send(self, alert: Alert) -> None: ...
-
-
-CHANNELS: Catalog[Callable[[Path], AlertChannel]] = Catalog("alert channel", group="spiritlevel.channels")
-
-
-def alerted(workspace: Workspace, conclusion: Conclusion) -> list[Alert]:
-    """Send what an audit has to alert about to the file channel; returns what was sent.
-
-    A release that regressed against the previous one or a blessed baseline, when it is first audited; and one that
-    drifted, when a full audit confirmed the alarm of its watch. Later audits of the same kind are the watch's alone:
-    testing each of them again would raise a false alarm in nearly every year. Nothing is sent while the instrument
-    is not steady.
+    It is over when each of its dimensions is `unchanged` or `improved` and no other regressed. Small audits seldom show
+    `unchanged`; so it also is when one of its dimensions has `improved` since the audit that found it, and the change of
+    each against the reference is estimated below the smallest that matters.
     """
-    import flows.channels.file  # noqa: F401  (registers itself)
+    from flows.judging import judged, why_not_comparable
 
-    if conclusion.held:
-        return []
-    alerts = []
     audit = conclusion.scored.audit
-    judged_elsewhere = conclusion.recurrence or conclusion.confirmation is not None
-    compared = [] if judged_elsewhere else [conclusion.comparison, *conclusion.with_baselines]
-    for comparison in compared:
-        if comparison is not None and comparison.verdict == "regressed":
-            previous = workspace.ledger.audit(comparison.previous_audit).release.uri
-            alerts.append(Alert.of(comparison, release=audit.release.uri, previous=previous))
-    if conclusion.confirmation is not None and conclusion.confirmation.verdict == "regressed":
-        alerts.append(Alert.of_drift(conclusion.confirmation, release=audit.release.uri, protocol=audit.protocol))
-    channel = CHANNELS["file"](workspace.home.alerts)
-    for alert in alerts:
-        channel.send(alert)
-    return alerts
+    reference, first = (workspace.ledger.audit(n or 0) for n in (incident.reference_audit, incident.audit))
+    if reference.id == audit.id or why_not_comparable(reference, audit):
+        return None
+    policy = workspace.home.policy(audit.release.family)
+    against = judged(workspace, reference, audit, policy)
+    mine = [row for row in against.rows if row.dimension in names_of(incident)]
+    doubtful = [row for row in mine if row.verdict not in _NO_WORSE]
+    back = all(row.delta is not None and row.delta < policy.smallest_change for row in doubtful)
+    if against.verdict == "regressed" or not mine or not back:
+        return _Said(over=False, verdict=against.verdict, why=against.why)
+    if doubtful:
+        since = judged(workspace, first, audit, policy).rows
+        if not any(row.verdict == "improved" for row in since if row.dimension in names_of(incident)):
+            return _Said(over=False, verdict=against.verdict, why=against.why)
+    return _over(audit, f"against audit {reference.id} of {reference.release.uri}", mine, against.verdict)
+
+
+def _of_drift(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
+    """A later audit against the pooled baseline of the watch that drifted."""
+    from flows.scoring import frozen_names, read_answers
+    from metrics.verdicts import release_verdict
+
+    audit = conclusion.scored.audit
+    watch = next((one for one in workspace.ledger.watches() if one.id == incident.evidence.get("watch")), None)
+    if watch is None or watch.collection_key != audit.plan.collection_key:
+        return None
+    protocol, policy = workspace.protocol(audit.protocol), workspace.home.policy(audit.release.family)
+    baseline = [read_answers(workspace, workspace.ledger.audit(number)) for number in watch.baseline]
+    names = frozen_names(workspace, audit)
+    rows, reason = protocol.compare(protocol.pooled(baseline), read_answers(workspace, audit), names, policy)
+    verdict, why = release_verdict(rows, reason)
+    mine = [row for row in rows if row.dimension in names_of(incident)]
+    if verdict == "regressed" or not mine or any(row.verdict not in _NO_WORSE for row in mine):
+        return _Said(over=False, verdict=verdict, why=why)
+    return _over(audit, f"against the pooled baseline of {len(baseline)} audits", mine, verdict)
+
+
+def _over(audit: Audit, against: str, rows: list[Comparison], verdict: str) -> _Said:
+    moved = [moved_dimension(dataclasses.asdict(row)) for row in rows]
+    names = ", ".join(row.dimension for row in rows)
+    return _Said(
+        over=True,
+        verdict=verdict,
+        why=f"audit {audit.id} of {audit.release.uri}, {against}, is no longer worse in {names}",
+        evidence={"verdict": verdict, "dimensions": [row.dimension for row in rows], "moved": moved},
+    )
+
+
+def _of_gate(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
+    audit = conclusion.scored.audit
+    result = gate_result(workspace, audit)
+    if result is None:
+        return None
+    return _Said(
+        over=result.outcome == "passed",
+        verdict=result.outcome,
+        why=f"audit {audit.id} of {audit.release.uri}: the gate is {result.outcome}",
+        evidence={"verdict": result.outcome},
+    )
+
+
+def _of_coverage(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
+    audit, coverage = conclusion.scored.audit, conclusion.scored.reading.channels.coverage
+    if coverage is None or collapsed_coverage(workspace, conclusion):
+        return None
+    share = f"{100 * coverage:.0f} %"
+    return _Said(over=True, verdict="", why=f"audit {audit.id} of {audit.release.uri} gave usable records for {share}")
+
+
+def _of_instrument(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
+    if not conclusion.checks:
+        return None
+    return _Said(over=True, verdict="", why=f"the instrument was steady in audit {conclusion.scored.audit.id}")
+
+
+_SAYS = {
+    "regression": _of_regression,
+    "drift": _of_drift,
+    "gate-failure": _of_gate,
+    "coverage-collapse": _of_coverage,
+    "instrument-moved": _of_instrument,
+}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from flows.collecting import Limits, collect_answers, open_requests, place_of
@@ -15,6 +15,7 @@ from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import content_hash
 from registry.ledger.bundles import answers_from, content_digest, work_for
+from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
@@ -52,13 +53,25 @@ def run_audit(
             showing = shown(audit.release.uri, before) if shown else nullcontext(None)
             with showing as progress:
                 report = collect_answers(workspace, audit, work, place, limits, progress)
-    audit = closed(workspace, workspace.ledger.audit(audit.id))
-    refuse_silence(workspace, audit)
-    if audit.state == "open" and report is not None:
-        return report
-    if compare:
-        reference_checked(workspace, audit, limits, tell)
-    return concluded(workspace, audit, tell=tell, compare=compare)
+    with concluding(workspace, audit, tell):
+        audit = closed(workspace, workspace.ledger.audit(audit.id))
+        refuse_silence(workspace, audit)
+        if audit.state == "open" and report is not None:
+            return report
+        if compare:
+            reference_checked(workspace, audit, limits, tell)
+        return concluded(workspace, audit, tell=tell, compare=compare)
+
+
+@contextmanager
+def concluding(workspace: Workspace, audit: Audit, tell: Tell) -> Iterator[None]:
+    """Be the one process that concludes an audit; the others wait, and then read what it has stored."""
+    with workspace.ledger.alone(
+        f"conclude/{audit.id}",
+        Owner.this_process(),
+        waiting=lambda: tell(f"audit {audit.id} is being concluded by another process; waiting for its result"),
+    ):
+        yield
 
 
 def registered(workspace: Workspace, audit: Audit) -> ModelRelease:

@@ -10,7 +10,7 @@ from flows.judging import judged, why_not_comparable
 from flows.scoring import finished
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from metrics.verdicts import Policy
+from metrics.policy import Policy
 from registry.ledger.blessings import BASELINE
 from registry.ledger.values import Audit, Blessing, StoredComparison
 from registry.releases import ModelRelease

@@ -1,7 +1,7 @@
 """Asking a model: any OpenAI-compatible Chat Completions endpoint behind one small protocol.
 
 The SDK's own retries are off: it gives up at once when a provider asks for more than two minutes, and it knows
-nothing of the other requests of the same audit. Here a rate limit pauses the whole client.
+nothing of the other requests of the same audit. Here every try waits for a slot of `flows.load.LoadControl`.
 """
 
 from __future__ import annotations
@@ -9,32 +9,37 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
+import logging
 import math
 import random
 import time
-import urllib.parse
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, Self
 
+from flows.endpoints import host_of, on_loopback, usable_key
+from flows.load import Call, LoadControl, LoadEndedError, PauseTooLongError
 from flows.provider_errors import (
     TOO_LONG_CODES,
     EndpointError,
     ProviderError,
+    endpoint_error,
     error_in_answer,
     provider_error,
     unsupported_parameter,
 )
 from flows.redaction import Redaction
-from flows.wire import answer_form, count_of, small, text_of
+from flows.tries import Tries
+from flows.wire import answer_form, small, text_of, usage_of
 from metrics.errors import BadInputError
 from registry.audits.plan import Decoding, Outcome, Request, Response, Sampling
 
 __all__ = ["ChatModel", "EndpointError", "OpenAIChat", "first_answer", "utc_now"]
 
 PROVIDER_URL = "https://api.openai.com/v1"
-BACKOFF_S = 0.5
-LONGEST_BACKOFF_S = 60.0
 MAX_ADAPTATIONS = 12
+CHARACTERS_A_TOKEN = 4.0
+TOKENS_OF_AN_ANSWER = 1000  # until the first answer says how long they are
+_log = logging.getLogger(__name__)
 
 
 class ChatModel(Protocol):
@@ -78,8 +83,9 @@ class OpenAIChat:
     api_key_env : name of the environment variable that the key came from, for messages
     sampling, decoding, decoding_spec : as the plan orders; the spec is JSON text of a schema, or a grammar
     differences : what an earlier `probe` of the same audit found, when the audit is taken up again
-    timeout_s : seconds for one try; attempts : tries for one request
+    timeout_s : seconds for one try; attempts : tries for one request, besides those that are refused for too many calls
     deadline_s : seconds for one request in all, with waiting, from the time it is first sent
+    load : gives each try its slot, and is told how it ended; without one only the provider itself bounds the calls
     clock : gives the ISO time that an answer is stamped with
     monotonic, sleep : source of elapsed seconds and the way to wait
 
@@ -102,6 +108,7 @@ class OpenAIChat:
         timeout_s: float = 120.0,
         attempts: int = 6,
         deadline_s: float = 900.0,
+        load: LoadControl | None = None,
         clock: Callable[[], str] = utc_now,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -113,8 +120,8 @@ class OpenAIChat:
                 raise BadInputError(f"{name} must be a positive number, got {limit}")
         self.model = model
         self.base_url = base_url or PROVIDER_URL
-        self.host = _host(self.base_url)
-        key = _usable_key(api_key, api_key_env)
+        self.host = host_of(self.base_url)
+        key = usable_key(api_key, api_key_env)
         self._redaction = Redaction(key)
         self._key_name = api_key_env or "the environment variable that holds the API key"
         self._decoding, self._form = decoding, answer_form(decoding, decoding_spec)
@@ -125,13 +132,13 @@ class OpenAIChat:
             self._adapt(name, difference.get("sent_as"), difference.get("ordered"))
         self._timeout_s, self._attempts, self._deadline_s = timeout_s, attempts, deadline_s
         self._clock, self._monotonic, self._sleep = clock, monotonic, sleep
-        self._paused_until = -math.inf
-        self._answered = False
+        self.load = load or LoadControl(self.host, tell=_log.info, monotonic=monotonic, sleep=sleep)
+        self._answers = 0
         self._jitter = random.Random()  # noqa: S311 - spreads calls in time, guards nothing
         timeout = openai.Timeout(timeout_s, connect=min(10.0, 0.9 * timeout_s))
         # A proxy from the environment cannot reach what listens on this machine only.
         direct = (
-            openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if _on_loopback(self.base_url) else None
+            openai.DefaultAsyncHttpxClient(trust_env=False, timeout=timeout) if on_loopback(self.base_url) else None
         )
         try:
             self._client = openai.AsyncOpenAI(
@@ -170,7 +177,7 @@ class OpenAIChat:
         result, tries = await self._tried(request)
         if isinstance(result, Response):
             return result
-        if result.configuration and not self._answered:
+        if result.configuration and not self._answers:
             raise self._endpoint_error(result)
         return self._failed(request, result, tries)
 
@@ -221,69 +228,60 @@ class OpenAIChat:
 
     async def _tried(self, request: Request) -> tuple[Response | ProviderError, int]:
         """The answer or the last failure, and the number of tries it took."""
-        import tenacity
+        tries = Tries(attempts=self._attempts, deadline_s=self._deadline_s, answers_before=self._answers)
+        while True:
+            result = await self._try(request, tries)
+            if isinstance(result, Response):
+                self._answers += 1
+                if tries.made > 1:
+                    result = dataclasses.replace(result, extra={**result.extra, "tries": tries.made})
+                return result, tries.made
+            now, uniform = self._monotonic(), self._jitter.uniform
+            further = tries.next_s(result, now=now, answers=self._answers, uniform=uniform)
+            if isinstance(further, ProviderError):
+                return further, tries.made
+            if not (result.rate_limited and result.wait_s):  # that wait is the whole provider's, and part of the slot
+                await self._sleep(further)
 
-        await self._gate()  # not part of the deadline: a request that waits for its turn is not late
-        deadline = self._monotonic() + self._deadline_s
-
-        def again(state: tenacity.RetryCallState) -> bool:
-            assert state.outcome is not None
-            # A cancelled try holds an exception, which tenacity raises again when it is not retried.
-            result = None if state.outcome.failed else state.outcome.result()
-            return isinstance(result, ProviderError) and result.transient
-
-        def over(state: tenacity.RetryCallState) -> bool:
-            return state.attempt_number >= self._attempts or self._monotonic() + state.upcoming_sleep >= deadline
-
-        def last(state: tenacity.RetryCallState) -> ProviderError:
-            assert state.outcome is not None
-            error: ProviderError = state.outcome.result()
-            late = state.attempt_number < self._attempts
-            return dataclasses.replace(error, words=f"{error.words}; {self._limit(error, late)}")
-
-        retrying = tenacity.AsyncRetrying(
-            retry=again, stop=over, wait=self._pause, sleep=self._sleep, retry_error_callback=last
-        )
-        result: Response | ProviderError = await retrying(self._try, request, deadline)
-        tries = int(retrying.statistics["attempt_number"])
-        if isinstance(result, Response):
-            self._answered = True
-            if tries > 1:
-                result = dataclasses.replace(result, extra={**result.extra, "tries": tries})
-        return result, tries
-
-    def _limit(self, error: ProviderError, late: bool) -> str:
-        if not late:
-            return f"given up after {self._attempts} {'try' if self._attempts == 1 else 'tries'}"
-        wait = f"it asked to wait {error.wait_s:g} s, and " if error.wait_s else ""
-        return f"{wait}one request may take {self._deadline_s:g} s in all"
-
-    def _pause(self, state: Any) -> float:
-        """Seconds before the next try; a rate limit also pauses every other request of this client."""
-        error: ProviderError = state.outcome.result()
-        backoff = min(LONGEST_BACKOFF_S, BACKOFF_S * 2.0 ** (state.attempt_number - 1))
-        wait: float = backoff * self._jitter.uniform(0.5, 1.0)
-        if error.wait_s:
-            wait = error.wait_s + self._jitter.uniform(0.0, min(1.0, 0.1 * error.wait_s))
-        if error.rate_limited:
-            # No single header may stop the client for longer than a request may take.
-            self._paused_until = max(self._paused_until, self._monotonic() + min(wait, self._deadline_s))
-        return wait
-
-    async def _gate(self) -> None:
-        """Wait out a pause that any request of this client has met."""
-        while (left := self._paused_until - self._monotonic()) > 0:
-            # Spread the waiting requests a little, so that they do not all call in the same instant.
-            await self._sleep(left + self._jitter.uniform(0.0, min(1.0, 0.1 * left)))
-
-    async def _try(self, request: Request, deadline: float) -> Response | ProviderError:
-        await self._gate()
-        started = self._monotonic()
-        if started >= deadline:
-            return ProviderError(words="the endpoint's rate limit outlasted the request", transient=True)
-        messages: Any = [dict(message) for message in request.messages]
+    async def _try(self, request: Request, tries: Tries) -> Response | ProviderError:
+        """One try in a slot of its own."""
         try:
-            async with asyncio.timeout(min(self._timeout_s, deadline - started)):
+            async with self.load.slot(
+                self._tokens_of(request), deadline=tries.deadline if tries.made else None
+            ) as call:
+                if not tries.begin(call.began):
+                    return tries.too_late("", answers=self._answers)
+                result = await self._asked(request, tries.deadline - call.began)
+                self._settle(call, result)
+                return result
+        except PauseTooLongError as pause:
+            return tries.too_late(str(pause), answers=self._answers)
+        except LoadEndedError as ended:
+            return ProviderError(words=str(ended), ends=ended.by, lost=True)
+
+    def _settle(self, call: Call, result: Response | ProviderError) -> None:
+        """Tell load control how a call ended."""
+        if isinstance(result, Response):
+            counts = (result.prompt_tokens, result.completion_tokens)
+            call.answered(None if None in counts else sum(count or 0 for count in counts))
+        elif result.rate_limited or result.overloaded:
+            # A wait that is longer than a request may take is not begun: no header may stop the others for that long.
+            wait_s = result.wait_s if result.wait_s is not None and result.wait_s < self._deadline_s else None
+            call.refused(wait_s, overloaded=result.overloaded)
+        elif result.outcome is Outcome.TIMED_OUT:
+            call.timed_out()
+
+    def _tokens_of(self, request: Request) -> float:
+        """About how many tokens a call will take; what it took replaces it."""
+        characters = sum(len(str(message.get("content", ""))) for message in request.messages)
+        answer = self._sampling.max_tokens or TOKENS_OF_AN_ANSWER
+        return self.load.tokens_of_a_call(characters / CHARACTERS_A_TOKEN + answer)
+
+    async def _asked(self, request: Request, left_s: float) -> Response | ProviderError:
+        messages: Any = [dict(message) for message in request.messages]
+        started = self._monotonic()
+        try:
+            async with asyncio.timeout(min(self._timeout_s, left_s)):
                 completion = await self._client.chat.completions.create(
                     model=self.model, messages=messages, extra_body=self._body(request)
                 )
@@ -307,20 +305,22 @@ class OpenAIChat:
         if message is None:
             fault = error_in_answer(fields)
             return fault or ProviderError(words="the answer's body held no choice with a message", transient=True)
-        usage = getattr(completion, "usage", None)
+        text, refusal = text_of(getattr(message, "content", None)), text_of(getattr(message, "refusal", None))
+        prompt_tokens, completion_tokens, strange = usage_of(getattr(completion, "usage", None), text or refusal)
         # Under a name of its own: what a provider calls its fields must never be taken for our bookkeeping.
         extra: dict[str, Any] = {"provider": {name: small(value) for name, value in fields.items()} or None}
+        extra["impossible_usage"] = strange
         extra["service_tier"] = getattr(completion, "service_tier", None)
         extra["request_id"] = getattr(completion, "_request_id", None)
         return self._stamped(
             request,
-            text=text_of(getattr(message, "content", None)),
-            refusal=text_of(getattr(message, "refusal", None)),
+            text=text,
+            refusal=refusal,
             finish_reason=text_of(getattr(choice, "finish_reason", None)),
             served_model=text_of(getattr(completion, "model", None)),
             system_fingerprint=text_of(getattr(completion, "system_fingerprint", None)),
-            prompt_tokens=count_of(getattr(usage, "prompt_tokens", None)),
-            completion_tokens=count_of(getattr(usage, "completion_tokens", None)),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
             latency_s=latency_s,
             extra={name: value for name, value in extra.items() if value is not None},
         )
@@ -328,9 +328,11 @@ class OpenAIChat:
     def _failed(self, request: Request, error: ProviderError, tries: int) -> Response:
         extra = {"status": error.status, "code": error.code, "request_id": error.request_id, "tries": tries}
         said = {name: value for name, value in extra.items() if value is not None}
-        permanent = error.configuration or not error.transient
+        permanent = error.configuration or not (error.transient or error.lost)
         # The provider is lost (no connection, a spent account, a key that was withdrawn): it says nothing of the request.
-        lost = {"lost": True} if error.configuration else {}
+        lost: dict[str, Any] = {"lost": True} if error.configuration or error.lost else {}
+        if error.ends:
+            lost["ends"] = error.ends
         return self._stamped(
             request,
             failure=error.outcome,
@@ -340,7 +342,9 @@ class OpenAIChat:
 
     def _stamped(self, request: Request, **fields: Any) -> Response:
         """A response with its request, its time, and no trace of the key in any text."""
-        clean = {name: self._redaction.of(value) for name, value in fields.items()}
+        clean, removed = self._redaction.counted(fields)
+        if removed:  # beside the answer, which is verbatim but for them
+            clean["extra"] = {**clean.get("extra", {}), "redactions": removed}
         reason = clean.get("finish_reason")
         clean["finish_reason"] = reason[:80] if reason else reason
         return Response(
@@ -350,37 +354,4 @@ class OpenAIChat:
     def _endpoint_error(self, error: ProviderError) -> EndpointError:
         place = f"the endpoint {self.host} (model {self.model!r})"
         said = self._redaction.line(error.words)
-        if error.unreachable:
-            return EndpointError(f"{place} was not reached: {said}; check the address and that the server runs")
-        if error.spent or error.status == 402:
-            return EndpointError(f"{place} says the account has no quota left: {said}; add credit, or set another key")
-        if error.status in (401, 403):
-            return EndpointError(f"{place} refused the API key: {said}; set {self._key_name} to a key that may use it")
-        if error.status in (404, 405):
-            return EndpointError(f"{place} has no such model or path: {said}; check the model id and the base URL")
-        way = f"check the sampling parameters, and whether it takes the decoding form {str(self._decoding)!r}"
-        return EndpointError(f"{place} refused the first request: {said}; {way}")
-
-
-def _on_loopback(base_url: str) -> bool:
-    host = urllib.parse.urlsplit(base_url).hostname or ""
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
-def _host(base_url: str) -> str:
-    """Host and port of the address, without any user name or password in it."""
-    parts = urllib.parse.urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadInputError(
-            f"the endpoint's address must begin with http:// or https:// and name a host, got {base_url!r}"
-        )
-    return parts.hostname + (f":{parts.port}" if parts.port else "")
-
-
-def _usable_key(api_key: str | None, name: str | None) -> str:
-    key = (api_key or "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise BadInputError(
-            f"the API key in {name or 'the environment'} holds characters no header can carry: set it again"
-        )
-    return key
+        return endpoint_error(error, said, place=place, key_name=self._key_name, form=str(self._decoding))

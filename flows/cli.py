@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import io
-import logging
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows.commands import audits, decisions, planning, releases, results, service, watching
+from flows.commands import (
+    alerting,
+    audits,
+    decisions,
+    planning,
+    publishing,
+    releases,
+    results,
+    scheduling,
+    service,
+    watching,
+    webhooks,
+)
 from flows.commands.shared import Exit, choose_home, home_of, say
+from flows.redaction import without_secrets
 from metrics.errors import BadInputError
 
 app = typer.Typer(
@@ -26,6 +38,8 @@ app = typer.Typer(
     ),
 )
 app.add_typer(releases.app, name="release")
+app.add_typer(alerting.app, name="alerts")
+app.add_typer(webhooks.app, name="webhook")
 app.command()(service.demo)
 app.command()(service.init)
 app.command()(planning.plan)
@@ -39,9 +53,13 @@ app.command(name="import")(audits.import_command)
 app.command()(results.export)
 app.command()(audits.retry)
 app.command()(service.serve)
+app.command()(service.deploy)
+app.command()(scheduling.schedule)
+app.command()(scheduling.sweep)
 app.command()(watching.watch)
 app.command()(results.status)
 app.command()(service.ui)
+app.command()(publishing.publish)
 
 
 @app.callback()
@@ -55,19 +73,13 @@ def _options(
 
 def _remembered(error: BaseException) -> str:
     """Write the traceback to the log file of the home folder, and say where; never to the terminal."""
+    from flows.logs import remembered
+
     try:
         home = home_of(None)
-        home.make()
-        handler = logging.FileHandler(home.log_file, encoding="utf-8")
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-        logger = logging.Logger("spiritlevel.errors")
-        logging.raiseExceptions = False  # a full disk must not print a traceback of its own
-        logger.addHandler(handler)
-        logger.error("internal error", exc_info=error)
-        handler.close()
+        return f" (details: {home.log_file})" if remembered(home, error) else ""
     except (OSError, BadInputError):
         return ""
-    return f" (details: {home.log_file})"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -96,7 +108,7 @@ def exit_code(arguments: list[str] | None = None) -> int:
         sys.stderr.close()
         return int(Exit.OK)
     except USER_ERRORS as error:
-        say(f"error: {error}")
+        say(f"error: {without_secrets(str(error))}")
         return int(Exit.BAD_INPUT)
     except Exception as error:
         shown = getattr(error, "show", None)  # usage errors of the command-line library print themselves
@@ -104,9 +116,9 @@ def exit_code(arguments: list[str] | None = None) -> int:
             shown()
             return int(error.exit_code)
         if trouble := store_trouble(error):
-            say(f"error: {trouble}{_remembered(error)}")
+            say(f"error: {without_secrets(trouble)}{_remembered(error)}")
             return int(Exit.BAD_INPUT)
-        first = str(error).splitlines()[0] if str(error) else ""
+        first = without_secrets(str(error).splitlines()[0]) if str(error) else ""
         say(f"internal error: {type(error).__name__}: {first}{_remembered(error)}")
         return int(Exit.INTERNAL)
     return int(result) if isinstance(result, int) else int(Exit.OK)

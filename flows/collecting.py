@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,10 +13,14 @@ from flows.chat import OpenAIChat, utc_now
 from flows.collection import CollectionReport, Progress, collect
 from flows.expenses import TOKENS_PER_PERSONA
 from flows.ordering import EMBEDDED_SCHEME, is_embedded
+from flows.secret_values import secret
+from flows.sharing import Share, together
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.channels import cost_usd
 from registry.audits.plan import Request, Response
+from registry.ledger.claims import Worker
+from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
@@ -34,6 +37,7 @@ class Limits:
     concurrency : calls in flight; timeout_s : of one try; attempts : tries of one request
     deadline_s : of one request with all its waiting
     budget_tokens, budget_usd : stop before the audit would pass them; None is no bound
+    join : share an audit that another process is collecting, instead of refusing it
     """
 
     concurrency: int = 8
@@ -42,6 +46,7 @@ class Limits:
     deadline_s: float = 900.0
     budget_tokens: int | None = None
     budget_usd: float | None = None
+    join: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,13 +74,7 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
             f"{release.uri} was registered by another tool and says no model id to ask for (only {release.model!r}); "
             f"set the tag spiritlevel.model on its version, and spiritlevel.base_url when it is not OpenAI's"
         )
-    key = None
-    if release.api_key_env:
-        key = os.environ.get(release.api_key_env)
-        if not key:
-            raise BadInputError(
-                f"{release.uri} takes its API key from the environment variable {release.api_key_env}, which is not set"
-            )
+    key = secret(release.api_key_env or None, release.uri)
     yield Place(release.model, release.base_url, key, release.api_key_env)
 
 
@@ -101,60 +100,93 @@ def collect_answers(
     place: Place,
     limits: Limits,
     progress: Callable[[Progress], None] | None = None,
+    worker: Worker | None = None,
 ) -> CollectionReport | None:
-    """Ask the given requests and store every answer when it arrives; None when there was nothing to ask.
+    """Ask what is open of an audit and store every answer when it arrives; None when there was nothing to ask.
 
     A killed process loses only the answers that were under way: what arrived is in the ledger, and the next
-    run asks exactly what is open.
+    run asks exactly what is open. Several processes share an audit: each claims blocks of its requests.
+
+    Parameters
+    ----------
+    work : what was open, from `open_requests`: says from which request to which, and whether failures are asked again
+    worker : from `working`, when it holds the audit over several calls; else one is begun and ended here
+
+    Raises
+    ------
+    AuditInProgressError
+        When another live process is collecting and ``limits.join`` is not set.
     """
     if not work:
         return None
-    plan = audit.plan
-    attempts = {(request.index, request.repeat): attempt for request, attempt in work}
+    if worker is None:
+        with working(workspace, audit, limits, failed=any(attempt > 1 for _, attempt in work)) as own:
+            return collect_answers(workspace, audit, work, place, limits, progress, own)
+    share = Share(workspace, audit, worker, limits.concurrency, work)
+    return asyncio.run(_collected(share, place, limits, progress))
 
-    lost: list[Response] = []
 
-    def store(response: Response) -> None:
-        if response.extra.get("lost"):
-            lost.append(response)  # not an outcome of this request, which stays open for the next run
-            return
-        attempt = attempts[response.index, response.repeat]
-        workspace.ledger.record(audit.id, dataclasses.replace(response, attempt=attempt))
+@contextlib.contextmanager
+def working(workspace: Workspace, audit: Audit, limits: Limits, *, failed: bool = False) -> Iterator[Worker]:
+    """Work on an audit: other processes see it, and share it only when they ask to. What is not answered is free after."""
+    ledger = workspace.ledger
+    worker = ledger.begin_work(audit.id, Owner.this_process(), join=limits.join, failed=failed)
+    why = "finished"
+    try:
+        yield worker
+    except BaseException as error:
+        why = f"ended by {type(error).__name__}"
+        raise
+    finally:
+        with contextlib.suppress(LedgerError):  # then others see that this process is gone
+            ledger.end_work(worker, why)
 
-    async def run() -> CollectionReport:
-        chat = OpenAIChat(
-            place.model,
-            base_url=place.base_url,
-            api_key=place.api_key,
-            api_key_env=place.api_key_env,
-            sampling=plan.sampling,
-            decoding=plan.decoding,
-            decoding_spec=plan.decoding_spec,
-            differences=audit.differences,
-            timeout_s=limits.timeout_s,
-            attempts=limits.attempts,
-            deadline_s=limits.deadline_s,
-            clock=utc_now,
-        )
-        answering = _ProbedFirst(chat, lambda found: workspace.ledger.change(audit.id, differences=found))
-        try:
-            return await collect(
-                answering,
-                [request for request, _ in work],
+
+async def _collected(
+    share: Share, place: Place, limits: Limits, progress: Callable[[Progress], None] | None
+) -> CollectionReport | None:
+    """Collect until nothing is left to ask here: also what another worker leaves behind."""
+    stop = asyncio.Event()
+    beating = asyncio.create_task(share.beat(stop))
+    chat = _chat(share.audit, place, limits)
+    report: CollectionReport | None = None
+    try:
+        while True:
+            found = await collect(
+                _ProbedFirst(chat, lambda found: share.ledger.change(share.audit.id, differences=found)),
+                share.requests(),
                 concurrency=limits.concurrency,
-                on_response=store,
-                budget=_budget(workspace, audit, limits),
-                progress=progress,
+                on_response=share.store,
+                stop=stop,
+                budget=_budget(share.workspace, share.audit, limits),
+                progress=share.shown(progress) if progress else None,
+                total=share.size,
             )
-        finally:
-            await chat.aclose()
+            report = found if report is None else together(report, found)
+            if report.stopped_by or share.lost or share.taken_over or not await share.more_to_do():
+                return share.told(report)
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+        await chat.aclose()
 
-    with workspace.ledger.collecting(audit.id, Owner.this_process()):
-        report = asyncio.run(run())
-    if lost and not report.stopped_by:
-        why = f"the provider was lost for {len(lost)} calls; the last: {lost[-1].detail}"
-        report = dataclasses.replace(report, stopped_by="failures", why=why)
-    return report
+
+def _chat(audit: Audit, place: Place, limits: Limits) -> OpenAIChat:
+    plan = audit.plan
+    return OpenAIChat(
+        place.model,
+        base_url=place.base_url,
+        api_key=place.api_key,
+        api_key_env=place.api_key_env,
+        sampling=plan.sampling,
+        decoding=plan.decoding,
+        decoding_spec=plan.decoding_spec,
+        differences=audit.differences,
+        timeout_s=limits.timeout_s,
+        attempts=limits.attempts,
+        deadline_s=limits.deadline_s,
+        clock=utc_now,
+    )
 
 
 class _ProbedFirst:

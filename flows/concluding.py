@@ -6,21 +6,19 @@ import dataclasses
 from collections.abc import Callable
 
 from flows.blessing import baseline_comparisons
-from flows.evidence import moved
 from flows.instrument import newest_checks, split_checked
 from flows.judging import judged, why_not_comparable
-from flows.scoring import Scored, finished, is_current, read_answers, scored, scores_of
+from flows.outbox import audit_content
+from flows.publishing import publish_waiting
+from flows.scoring import Scored, finished, scored
 from flows.watching import WatchState, ask, is_recurrence, settled, watched
 from flows.workspace import Workspace
-from metrics.errors import BadInputError
 from registry.ledger.checks import InstrumentCheck
 from registry.ledger.values import Audit, StoredComparison
 from registry.ledger.watching import Confirmation
 from registry.releases import ModelRelease
 
 Tell = Callable[[str], None]
-
-_LARGEST_EVIDENCE = 1e12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -131,17 +129,23 @@ def concluded(
     workspace: Workspace, audit: Audit, *, tell: Tell, compare: bool = True, publish: bool = True
 ) -> Conclusion:
     """Score a finished audit, compare it with its reference and the blessed baselines, watch over it, and publish."""
+    from flows.alerts import alerted, deliver
+
     result = scored(workspace, workspace.ledger.audit(audit.id))
     conclusion = Conclusion(result, None, None, "")
     if compare:
         conclusion = _compared(workspace, audit, tell)
     if publish:
-        publish_all(workspace, audit.release.family, audit.protocol, tell)
+        if compare:  # first: publishing takes seconds, and what is to be told must not die with it
+            alerted(workspace, conclusion, send=False)
+        publish_waiting(workspace, tell, family=audit.release.family, everything=True)
+        if compare:
+            deliver(workspace)
     return conclusion
 
 
 def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
-    policy = workspace.home.policy()
+    policy = workspace.home.policy(audit.release.family)
     previous, reference, note = reference_audit(workspace, audit)
     comparison = judged(workspace, reference, audit, policy, note or None) if reference is not None else None
     others = baseline_comparisons(workspace, audit, policy, tell, besides=reference)
@@ -150,9 +154,11 @@ def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
     watch = watched(workspace, audit)
     if watch is not None and not any(check.state == "moved" for check in checks):
         ask(workspace, watch)
+    # after the comparisons: the first of a family freezes its names, and scores are made again with them
+    result = scored(workspace, workspace.ledger.audit(audit.id))
+    workspace.ledger.publish_audit_later(audit.id, audit_content(result.audit, checks, watch))
     return Conclusion(
-        # after the comparisons: the first of a family freezes its names, and scores are made again with them
-        scored(workspace, workspace.ledger.audit(audit.id)),
+        result,
         comparison,
         previous,
         note,
@@ -162,151 +168,3 @@ def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
         watch=watch,
         confirmation=settled(workspace, audit),
     )
-
-
-def publish_all(workspace: Workspace, family: str, protocol: str, tell: Tell) -> None:
-    """Publish what MLflow does not have of a family yet: scores, comparisons, timeline, card. Each exactly once.
-
-    The ledger remembers what was published under which scoring version, so a server that was down is caught up
-    with by the next command.
-    """
-    if not _attempted(lambda: _recognise_store(workspace, tell), tell, f"what is new of {family}"):
-        return
-    unfinished = f"unpublished {family} {protocol}"
-    audits = finished(workspace, family=family, protocol=protocol)
-    behind = [audit for audit in audits if audit.run_id is None or not is_current(workspace, audit)]
-    fresh = [result for result in (scored(workspace, audit) for audit in behind) if result.audit.run_id is None]
-    waiting = [c for c in workspace.ledger.comparisons(family=family, protocol=protocol) if c.run_id is None]
-    if not (fresh or waiting or workspace.ledger.fact(unfinished)):
-        return
-    workspace.ledger.set_fact(unfinished, "timeline and card")
-    for result in fresh:
-        publish_audit(workspace, result, tell)
-    waiting = [c for c in workspace.ledger.comparisons(family=family, protocol=protocol) if c.run_id is None]
-    for comparison in waiting:
-        publish_comparison(workspace, comparison, tell)
-    drawn = publish_timeline(workspace, family, protocol, tell)
-    if publish_card(workspace, family, protocol, tell) and drawn:
-        workspace.ledger.set_fact(unfinished, "")
-
-
-def _recognise_store(workspace: Workspace, tell: Tell) -> None:
-    """When MLflow's store was lost and made anew, everything is published to it again."""
-    if workspace.ledger.publish_to(workspace.tracking.identity()):
-        tell(
-            "this MLflow store is not the one that results were published to: they are published again from the ledger"
-        )
-
-
-def publish_audit(workspace: Workspace, result: Scored, tell: Tell) -> None:
-    """Publish an audit to MLflow, once per scoring version; what fails is said and can be repeated."""
-    from flows import tracking
-
-    audit = result.audit
-    protocol = workspace.protocol(audit.protocol)
-
-    evidence, notes = _beside_the_scores(workspace, audit)
-
-    def publish() -> None:
-        run_id = tracking.publish_audit(
-            workspace.tracking,
-            audit,
-            result.reading.channels,
-            result.scores,
-            tables=protocol.tables(result.reading),
-            texts={f"prompts/{name}.txt": text for name, text in audit.plan.prompts.items()},
-            tests=evidence,
-            notes=notes,
-            ledger=workspace.ledger.identity,
-        )
-        workspace.ledger.change(audit.id, run_id=run_id)
-
-    _attempted(publish, tell, f"audit {audit.id}")
-
-
-def _beside_the_scores(workspace: Workspace, audit: Audit) -> tuple[dict[str, float], dict[str, str]]:
-    """Evidence of the watch over an audit's release, and the state of watch and instrument in words."""
-    notes = {f"instrument/{check.kind}": f"{check.state}: {check.why}" for check in newest_checks(workspace, audit)}
-    state = watched(workspace, audit)
-    row = next((row for row in state.rows if row.audit == f"audit {audit.id}"), None) if state else None
-    if row is None:
-        return {}, notes
-    notes["watch"] = f"{row.state}: {row.why}"
-    found = {"watch/e-value": row.e_value, "watch/cusum": row.cusum}
-    # An e value grows without bound; what is beyond any threshold is cut there.
-    return {name: min(value, _LARGEST_EVIDENCE) for name, value in found.items() if value is not None}, notes
-
-
-def publish_timeline(workspace: Workspace, family: str, protocol: str, tell: Tell) -> bool:
-    """Draw the family's history as lines in MLflow."""
-    from flows import tracking
-
-    def publish() -> None:
-        points = [
-            (audit.finished_at or audit.ordered_at, audit.release, scores_of(workspace, audit))
-            for audit in finished(workspace, family=family, protocol=protocol)
-        ]
-        tracking.publish_timeline(workspace.tracking, family, protocol, points)
-
-    return _attempted(publish, tell, f"the timeline of {family}")
-
-
-def publish_comparison(workspace: Workspace, comparison: StoredComparison, tell: Tell) -> None:
-    """Publish a comparison to MLflow; what fails is said and can be repeated."""
-    from flows import tracking
-
-    previous = workspace.ledger.audit(comparison.previous_audit)
-    current = workspace.ledger.audit(comparison.current_audit)
-    found = moved(workspace, comparison)
-
-    def publish() -> None:
-        run_id = tracking.publish_comparison(
-            workspace.tracking,
-            comparison.rows,
-            previous=previous.release,
-            current=current.release,
-            protocol=comparison.protocol,
-            verdict=comparison.verdict,
-            why=comparison.why,
-            policy=comparison.policy,
-            key=f"{workspace.ledger.identity}/{comparison.id}",
-            previous_channels=read_answers(workspace, previous).channels,
-            current_channels=read_answers(workspace, current).channels,
-            compared_at=comparison.made_at,
-            moved={
-                "cells": [cell.as_json() for cell in found.cells],
-                "events": [event.as_json() for event in found.events],
-            },
-        )
-        workspace.ledger.published_comparison(comparison.id, run_id)
-
-    _attempted(publish, tell, f"comparison {comparison.id}")
-
-
-def publish_card(workspace: Workspace, family: str, protocol: str, tell: Tell) -> bool:
-    """Attach the family's newest card to its release run and model version."""
-    from flows import tracking
-    from flows.carding import card_of, rendered
-
-    def publish() -> None:
-        card = card_of(workspace, family, protocol)
-        files: dict[str, bytes | str] = {f"card.{form}": rendered(card, form) for form in ("md", "html", "json")}
-        verdict = card.verdict or "baseline"
-        summary = f"{verdict} ({protocol}): {card.why}"
-        tracking.publish_card(workspace.tracking, card.release, files, verdict=verdict, summary=summary)
-
-    return _attempted(publish, tell, f"the card of {family}")
-
-
-def _attempted(publish: Callable[[], None], tell: Tell, what: str) -> bool:
-    # Results are safe in the ledger; a tracking server that is down must not turn a finished audit into a failure.
-    from mlflow.exceptions import MlflowException
-
-    try:
-        publish()
-        return True
-    except (MlflowException, OSError, BadInputError) as error:
-        # MLflow's messages quote addresses with their passwords, so only its kind of trouble is named.
-        first = str(error) if isinstance(error, BadInputError) else type(error).__name__
-        tell(f"{what} is stored but was not published to MLflow ({first}); the same command publishes it later")
-        return False

@@ -121,7 +121,7 @@ class _Evidence:
 
     def __init__(self, workspace: Workspace, audit: Audit) -> None:
         self.workspace, self.audit = workspace, audit
-        self.policy = workspace.home.policy()
+        self.policy = workspace.home.policy(audit.release.family)
         self.notes: list[str] = []
         self.references = workspace.ledger.baselines(audit.release.family)
         self._compared: dict[str, GateCheck | None] = {}
@@ -288,7 +288,7 @@ def gated(
     BadInputError
         No finished audit; a threshold that is no positive number; a tier, blessing or dimension that is not known.
     """
-    settings = workspace.home.configuration.gate
+    settings = workspace.home.gate(release.family)
     refuse_unknown_dimensions(settings, _titles(workspace, protocol))
     rules = _overridden(workspace, release, rules_of(settings, tier), threshold, against, tier)
     every = [rules, *(rules_of(settings, name) for name in settings.tiers)]

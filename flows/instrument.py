@@ -119,8 +119,9 @@ def _asked_again(
     work = open_requests(workspace, reference)
     if work:
         tell(f"asking the reference model {release.uri} for {size} personas, to see whether the instrument is steady")
+        # Another audit that is being concluded just now may be asking it too: both use the same answers.
         with place_of(workspace, release, tell) as place:
-            collect_answers(workspace, reference, work, place, limits)
+            collect_answers(workspace, reference, work, place, dataclasses.replace(limits, join=True))
     reference = closed(workspace, workspace.ledger.audit(reference.id))
     if reference.state == "open":
         raise BadInputError(

@@ -7,8 +7,9 @@ from typing import Any
 
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from registry.audits.plan import AuditPlan, Decoding, Sampling
+from registry.audits.plan import AuditPlan, Decoding, Sampling, content_hash
 from registry.audits.protocols.persona_brainstorm import LARGEST_SEED
+from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
@@ -130,8 +131,15 @@ def ordered(workspace: Workspace, release: ModelRelease, order: Order) -> Audit:
     BadInputError
         When that occasion has another size or seed: evidence of different sizes is kept apart.
     """
-    protocol = workspace.protocol(order.protocol)
     plan = plan_of(workspace, release, order)
+    # Of two processes that begin the same audit at once, one orders it and the other finds it.
+    kind = content_hash([release.family, release.version, plan.protocol, plan.collection_key])
+    with workspace.ledger.alone(f"order {kind}", Owner.this_process()):
+        return _ordered(workspace, release, order, plan)
+
+
+def _ordered(workspace: Workspace, release: ModelRelease, order: Order, plan: AuditPlan) -> Audit:
+    protocol = workspace.protocol(order.protocol)
     same = workspace.ledger.audits(
         family=release.family, version=release.version, protocol=plan.protocol, collection_key=plan.collection_key
     )

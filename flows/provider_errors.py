@@ -20,6 +20,7 @@ FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 TOO_LONG_CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
 # These come back for every request alike: the key, the model id or the address is wrong.
 CONFIGURATION_STATUS = frozenset({401, 402, 403, 404, 405})
+OVERLOADED_STATUS = frozenset({503, 529})
 
 
 class EndpointError(BadInputError):
@@ -39,6 +40,8 @@ class ProviderError:
     wait_s : seconds that the provider asked to wait
     unreachable : no connection was made
     body : the error body as text, for finding the parameter that it names
+    ends : why no request at all can be answered now (``quota``, ``rate limit``, ``unreachable``); empty when others may
+    lost : says nothing of the request, which stays open
     """
 
     words: str
@@ -51,6 +54,8 @@ class ProviderError:
     wait_s: float | None = None
     unreachable: bool = False
     body: str = ""
+    ends: str = ""
+    lost: bool = False
 
     @property
     def rate_limited(self) -> bool:
@@ -58,9 +63,14 @@ class ProviderError:
         return self.status == 429 and self.transient
 
     @property
+    def overloaded(self) -> bool:
+        """Whether the provider says that it has too much to do, whoever asks."""
+        return self.status in OVERLOADED_STATUS and self.transient
+
+    @property
     def spent(self) -> bool:
         """Whether the account has no quota left."""
-        return self.code in SPENT_CODES
+        return self.code in SPENT_CODES or self.status == 402
 
     @property
     def configuration(self) -> bool:
@@ -197,6 +207,25 @@ def unsupported_parameter(error: ProviderError, sent: Mapping[str, Any]) -> tupl
     name = named[0]
     renamed = name == "max_tokens" and "max_completion_tokens" in text
     return name, "max_completion_tokens" if renamed else None
+
+
+def endpoint_error(error: ProviderError, said: str, *, place: str, key_name: str, form: str) -> EndpointError:
+    """The sentence for an endpoint that cannot be used as configured.
+
+    Parameters
+    ----------
+    said : what came, scrubbed; place : which endpoint and model; key_name : where the key is from; form : of the answer
+    """
+    if error.unreachable:
+        return EndpointError(f"{place} was not reached: {said}; check the address and that the server runs")
+    if error.spent:
+        return EndpointError(f"{place} says the account has no quota left: {said}; add credit, or set another key")
+    if error.status in (401, 403):
+        return EndpointError(f"{place} refused the API key: {said}; set {key_name} to a key that may use it")
+    if error.status in (404, 405):
+        return EndpointError(f"{place} has no such model or path: {said}; check the model id and the base URL")
+    way = f"check the sampling parameters, and whether it takes the decoding form {form!r}"
+    return EndpointError(f"{place} refused the first request: {said}; {way}")
 
 
 def _word(value: Any) -> str | None:

@@ -6,21 +6,24 @@ telemetry off, which works only before they are loaded.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from flows.configuration_file import checked, text_of
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
-    from metrics.verdicts import Policy
+    from flows.service_settings import ServiceSettings
+    from metrics.policy import Policy
 
 CONFIGURATION = "spiritlevel.toml"
+SERVICE = "spiritlevel.yaml"
+LEDGER_URL = "SPIRITLEVEL_LEDGER_URL"
 
 # The switches that were seen to work: DO_NOT_TRACK=1 alone stops neither MLflow nor Prefect's server.
 _QUIET = {
@@ -33,7 +36,8 @@ _QUIET = {
     "GIT_PYTHON_REFRESH": "quiet",
     # Starting Prefect's temporary server takes 8 to 40 seconds on two busy cores; its own limit is 20.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,registry",
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "flows,registry,spiritlevel",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",  # most of our own lines are logged outside of a flow run
 }
 
 
@@ -116,6 +120,17 @@ class WatchSettings(BaseModel):
     false_discovery_rate: float = Field(0.0, ge=0, lt=0.5)
 
 
+class PublishSettings(BaseModel):
+    """The ``[publish]`` table: what is published to MLflow beside the scores.
+
+    ``evidently`` : Evidently's report of how categories are distributed in both releases, with each comparison.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    evidently: bool = True
+
+
 class Configuration(BaseModel):
     """The file ``spiritlevel.toml`` in the home folder."""
 
@@ -125,6 +140,7 @@ class Configuration(BaseModel):
     gate: GateSettings = GateSettings()
     instrument: InstrumentSettings = InstrumentSettings()
     watch: WatchSettings = WatchSettings()
+    publish: PublishSettings = PublishSettings()
     ledger_url: str | None = None
     tracking_uri: str | None = None
 
@@ -141,6 +157,7 @@ class Home:
         chosen = path or os.environ.get("SPIRITLEVEL_HOME") or platformdirs.user_data_path("spiritlevel")
         self.path = Path(chosen).expanduser().absolute()
         self._configuration: Configuration | None = None
+        self._service: ServiceSettings | None = None
 
     @property
     def configuration(self) -> Configuration:
@@ -150,14 +167,48 @@ class Home:
         return self._configuration
 
     @property
+    def service_file(self) -> Path:
+        """Where the service's configuration is: ``$SPIRITLEVEL_CONFIG``, else ``spiritlevel.yaml`` in the home folder."""
+        chosen = os.environ.get("SPIRITLEVEL_CONFIG")
+        return Path(chosen).expanduser().absolute() if chosen else self.path / SERVICE
+
+    @property
+    def service(self) -> ServiceSettings:
+        """What the service is to do, checked; nothing where there is no file."""
+        if self._service is None:
+            from flows.service_settings import service_settings
+
+            self._service = service_settings(self.service_file, required="SPIRITLEVEL_CONFIG" in os.environ)
+        return self._service
+
+    @property
     def ledger_url(self) -> str:
-        given = os.environ.get("SPIRITLEVEL_LEDGER_URL") or self.configuration.ledger_url
+        from flows.secret_values import FILE_SUFFIX, secret
+        from registry.stores import holds_password
+
+        if os.environ.get(LEDGER_URL) or os.environ.get(LEDGER_URL + FILE_SUFFIX):
+            return secret(LEDGER_URL, "the ledger's address") or ""
+        given = self.configuration.ledger_url
+        if given and (holds_password(given) or "password=" in given):
+            raise BadInputError(
+                f"ledger_url in {self.path / CONFIGURATION} holds a password (not repeated here), and files are copied and "
+                f"shared; give the address in {LEDGER_URL} or in a file that {LEDGER_URL}{FILE_SUFFIX} names, or without "
+                f"it and the password in PGPASSFILE or PGPASSWORD"
+            )
         return given or f"sqlite:///{self.path / 'ledger.db'}"
 
     @property
     def tracking_uri(self) -> str:
-        given = os.environ.get("SPIRITLEVEL_TRACKING_URI") or self.configuration.tracking_uri
-        return given or f"sqlite:///{self.path / 'mlflow.db'}"
+        from registry.stores import address, holds_password
+
+        given = os.environ.get("SPIRITLEVEL_TRACKING_URI")
+        if not given and (given := self.configuration.tracking_uri) and holds_password(given):
+            raise BadInputError(
+                f"tracking_uri in {self.path / CONFIGURATION} holds a password (not repeated here), and files are copied "
+                f"and shared; give the address in SPIRITLEVEL_TRACKING_URI, or without it and the password in "
+                f"MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+            )
+        return address(given or f"sqlite:///{self.path / 'mlflow.db'}")
 
     @property
     def artifact_root(self) -> Path:
@@ -171,11 +222,19 @@ class Home:
     def log_file(self) -> Path:
         return self.path / "logs" / "spiritlevel.log"
 
-    def policy(self) -> Policy:
-        """The comparison policy of this home."""
-        from metrics.verdicts import Policy
+    def policy(self, family: str | None = None) -> Policy:
+        """The comparison policy of this home; of a family, with what the service's configuration says for it."""
+        from metrics.policy import Policy
 
-        return Policy(**self.configuration.policy.model_dump())
+        own = self.service.family(family).policy if family is not None else {}
+        return Policy(**{**self.configuration.policy.model_dump(), **own})
+
+    def gate(self, family: str | None = None) -> GateSettings:
+        """The gate of this home; of a family, with what the service's configuration says for it."""
+        own = self.service.family(family).gate if family is not None else None
+        if own is None:
+            return self.configuration.gate
+        return self.configuration.gate.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
 
     def make(self) -> None:
         """Make the folder, private to its user, and say clearly when that is not possible."""
@@ -217,41 +276,13 @@ def silence() -> None:
 
 
 def _configuration(path: Path) -> Configuration:
-    if not path.exists():
+    text = text_of(path)
+    if text is None:
         return Configuration()
-    if not path.is_file():
-        raise BadInputError(f"{path} should be a file with settings, and is a folder or a device; move it away")
     try:
-        return Configuration.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return checked(Configuration, tomllib.loads(text), path)
+    except tomllib.TOMLDecodeError as error:
         raise BadInputError(f"{path} is not valid TOML: {error}") from error
-    except ValidationError as error:
-        first: Any = error.errors()[0]
-        raise BadInputError(f"{path}: {_in_words(first)}") from error
-
-
-def _in_words(error: dict[str, Any]) -> str:
-    """One sentence for the first thing that is wrong in a configuration: where, what came, what is known there."""
-    place = [str(part) for part in error["loc"]]
-    where, given = ".".join(place), error.get("input")
-    if error["type"] == "extra_forbidden":
-        known = _known_at(place[:-1])
-        near = difflib.get_close_matches(place[-1], known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        return f"there is no setting {where!r}{hint} Known here: {', '.join(known)}"
-    if error["type"] in {"model_type", "dict_type"}:
-        return f"[{where}] is a table of settings, not {given!r}"
-    return f"{where}: {error['msg'][:1].lower()}{error['msg'][1:]}; it is {given!r}"
-
-
-def _known_at(place: list[str]) -> list[str]:
-    """Names of the settings of a table; those of the file for none."""
-    if place[:2] == ["gate", "tiers"]:
-        return list(GateTier.model_fields)
-    model: Any = Configuration
-    for part in place:
-        model = model.model_fields[part].annotation if part in getattr(model, "model_fields", {}) else None
-    return list(getattr(model, "model_fields", {}))
 
 
 CONFIGURATION_TEXT = """\
@@ -289,6 +320,10 @@ CONFIGURATION_TEXT = """\
 # confirm = true             # an alarm orders a full audit, and only that one alerts
 # confirm_personas = 10000   # its size
 # false_discovery_rate = 0.0 # bound on the share of false alarms over all watched releases; 0: each has its own
+
+# What is published to MLflow beside the scores.
+[publish]
+# evidently = true  # Evidently's report of both releases' categories with each comparison (4 MB, seconds)
 
 # What 'spiritlevel gate' demands of a release. The threshold shown is the default; the lines after it are examples.
 [gate]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.verdicts import Policy
+from metrics.policy import Policy
 from registry.audits.channels import Channels
 
 

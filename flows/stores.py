@@ -4,28 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import sys
 import tempfile
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, cast
 
+from flows.published_values import (
+    METRICS_PER_BATCH,
+    PARAM_LENGTH,
+    TEXTS_PER_BATCH,
+    batched,
+    checked_file,
+    checked_key,
+    checked_numbers,
+)
 from registry.releases import RELEASES_EXPERIMENT, ModelRelease, Releases
-from registry.stores import REMOTE, experiment, opened, quoted
+from registry.stores import (
+    NAME_LENGTH,
+    REMOTE,
+    TAG_LENGTH,
+    Guarded,
+    address,
+    experiment,
+    one_run,
+    opened,
+    storable,
+    without_passwords,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-T = TypeVar("T")
+__all__ = [
+    "METRICS_PER_BATCH",
+    "TAG_LENGTH",
+    "PublishedRun",
+    "Tracking",
+    "add_points",
+    "put_files",
+    "run_for",
+    "storable",
+]
 
-METRICS_PER_BATCH = 1000  # MLflow's server refuses more in one request
-TEXTS_PER_BATCH = 100
-TAG_LENGTH = 5000  # MLflow itself cuts at 8000, without a word
-PARAM_LENGTH = 500
 _FIRST_DAY = date(2020, 1, 1)
 _SLOT_MS = 1000  # re-scored values of one audit stay within a second of the audit
 
@@ -38,10 +62,18 @@ class Tracking:
     ----------
     uri : ``sqlite:////abs/mlflow.db`` (opened in this process, no server needed) or ``https://...`` of a server
     artifact_root : folder for files of a store without a server; a server keeps files where it was told to
+    around : gives a context in which each request is made, which may refuse it; None makes them plainly
     """
 
-    uri: str
+    uri: str = dataclasses.field(repr=False)  # a database's may hold a password
     artifact_root: Path | None = None
+    around: Callable[[], AbstractContextManager[None]] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uri", address(self.uri))
+
+    def __repr__(self) -> str:
+        return f"Tracking({without_passwords(self.uri)!r})"
 
     @property
     def is_server(self) -> bool:
@@ -49,11 +81,15 @@ class Tracking:
 
     def client(self) -> MlflowClient:
         """A quiet client without telemetry."""
-        return opened(self.uri)
+        if self.around is None:
+            return opened(self.uri)
+        with self.around():
+            client = opened(self.uri)
+        return cast("MlflowClient", Guarded(client, self.around))
 
     def releases(self) -> Releases:
         """The releases that are registered in this store."""
-        return Releases(self.uri, self.artifact_root)
+        return Releases(self.uri, self.artifact_root, self.client)
 
     def experiment(self, name: str) -> str:
         """Id of the experiment of that name, made when missing."""
@@ -115,12 +151,6 @@ def day_step(moment: str | date) -> int:
 # ---------------------------------------------------------------- writing, each thing once
 
 
-def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
 def run_for(
     tracking: Tracking, experiment_name: str, key: tuple[str, str], *, name: str, at_ms: int, parent: str | None = None
 ) -> str:
@@ -128,16 +158,11 @@ def run_for(
 
     A nested run lives in its parent's experiment, else MLflow would not show it under it.
     """
-    client, (tag, value) = tracking.client(), key
+    client = tracking.client()
     home = str(client.get_run(parent).info.experiment_id) if parent else tracking.experiment(experiment_name)
-    found = client.search_runs(
-        [home], f'tags."{tag}" = {quoted(value)}', max_results=1, order_by=["attributes.start_time ASC"]
-    )
-    if found:
-        return str(found[0].info.run_id)
-    nesting = {"mlflow.parentRunId": parent} if parent else {}
-    run = client.create_run(home, start_time=at_ms, run_name=name, tags={tag: value, **nesting})
-    return str(run.info.run_id)
+    tags = {key[0]: key[1], **({"mlflow.parentRunId": parent} if parent else {})}
+    shown = storable(name, NAME_LENGTH)
+    return one_run(client, home, key, lambda: client.create_run(home, start_time=at_ms, run_name=shown, tags=tags))
 
 
 def add_points(client: MlflowClient, run_id: str, values: Mapping[str, float], *, at_ms: int, step: int) -> None:
@@ -148,9 +173,10 @@ def add_points(client: MlflowClient, run_id: str, values: Mapping[str, float], *
     """
     from mlflow.entities import Metric
 
+    measured = checked_numbers(values)
     present = client.get_run(run_id).data.metrics
     points = []
-    for name, value in values.items():
+    for name, value in measured.items():
         stamp = at_ms
         if name in present:
             if step == 0 and present[name] == value:  # nothing but step 0 in this run: no need to read the history
@@ -163,14 +189,8 @@ def add_points(client: MlflowClient, run_id: str, values: Mapping[str, float], *
                     continue
                 stamp = latest.timestamp + 1
         points.append(Metric(name, value, stamp, step))
-    for batch in _batched(points, METRICS_PER_BATCH):
+    for batch in batched(points, METRICS_PER_BATCH):
         client.log_batch(run_id, metrics=batch)
-
-
-def storable(text: str, length: int = TAG_LENGTH) -> str:
-    """``text`` as any database takes it: without NUL and lone surrogates, and cut visibly when too long."""
-    clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-    return clean if len(clean) <= length else f"{clean[: length - 2]} \u2026"
 
 
 def set_texts(
@@ -179,11 +199,12 @@ def set_texts(
     """Set tags (the last one wins) and params (MLflow refuses to change one: those that are there stay)."""
     from mlflow.entities import Param, RunTag
 
-    present = client.get_run(run_id).data.params if params else {}
-    fresh = [Param(name, storable(text, PARAM_LENGTH)) for name, text in (params or {}).items() if name not in present]
-    for batch in _batched(fresh, TEXTS_PER_BATCH):
+    said = [Param(checked_key(name), storable(text, PARAM_LENGTH)) for name, text in (params or {}).items()]
+    tagged = [RunTag(checked_key(name), storable(text)) for name, text in tags.items()]
+    present = client.get_run(run_id).data.params if said else {}
+    for batch in batched([param for param in said if param.key not in present], TEXTS_PER_BATCH):
         client.log_batch(run_id, params=batch)
-    for tag_batch in _batched([RunTag(name, storable(text)) for name, text in tags.items()], TEXTS_PER_BATCH):
+    for tag_batch in batched(tagged, TEXTS_PER_BATCH):
         client.log_batch(run_id, tags=tag_batch)
 
 
@@ -194,15 +215,15 @@ def put_files(client: MlflowClient, run_id: str, files: Mapping[str, str | bytes
     ------
     ValueError : a name that is not a plain relative path
     """
+    for name in files:
+        checked_file(name)
     with tempfile.TemporaryDirectory(prefix="spiritlevel-") as folder:
         for name, content in files.items():
-            if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", name):
-                raise ValueError(f"a published file has a plain relative name such as tables/scores.json; got {name!r}")
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
-        if files:
-            client.log_artifacts(run_id, folder)
+            # One request each: a slow server must not hold a publisher longer than its lease without a sign of life.
+            client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
 # ---------------------------------------------------------------- looking at it

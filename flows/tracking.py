@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,8 @@ from flows.metric_keys import (
     severity_tags,
     verdict_tags,
 )
+from flows.published_values import METRICS_PER_BATCH, batched, checked_numbers
 from flows.stores import (
-    METRICS_PER_BATCH,
     PublishedRun,
     Tracking,
     add_points,
@@ -45,7 +45,7 @@ from metrics.results import Comparison, Score
 from registry.audits.channels import Channels
 from registry.ledger.values import Audit
 from registry.releases import RELEASES_EXPERIMENT, ModelRelease
-from registry.stores import quoted
+from registry.stores import NAME_LENGTH, TAG_LENGTH, quoted, runs, storable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,13 +100,14 @@ def publish_audit(
     ------
     ValueError : a value that is not finite, two scores of one thing, a file name that is not a plain path
     """
-    client = tracking.client()
-    parent = tracking.releases().run_of(audit.release)
     finished = audit.finished_at or audit.ordered_at
     at_ms = moment_ms(finished)
     measured = score_metrics(audit.protocol, scores) | channel_metrics((audit.protocol, "channels"), channels)
     measured |= {f"{audit.protocol}/{name}": value for name, value in (tests or {}).items()}
+    measured = checked_numbers(measured)  # before anything is asked of MLflow
     headline = headline_metrics(audit.protocol, scores, channels)
+    client = tracking.client()
+    parent = tracking.releases().run_of(audit.release)
     key = f"{ledger}/{audit.id}/{audit.scoring_version}"
     name = f"audit {finished[:10]} {audit.protocol} #{audit.occasion}"
     run_id = run_for(
@@ -119,7 +120,7 @@ def publish_audit(
     )
     _supersede(client, run_id, f"{ledger}/{audit.id}/")
     add_points(client, run_id, measured, at_ms=at_ms, step=0)
-    logged = [{"path": f"tables/{table}.json", "type": "table"} for table in tables]
+    logged = json.dumps([{"path": f"tables/{table}.json", "type": "table"} for table in tables])
     tags = {
         "spiritlevel.kind": "audit",
         "spiritlevel.release": audit.release.uri,
@@ -129,7 +130,7 @@ def publish_audit(
         "channels/served_models": _json(dict(channels.served_models)),
         "channels/fingerprints": _json(dict(channels.fingerprints)),
         # MLflow's UI opens the files that this tag names as tables with columns
-        **({"mlflow.loggedArtifacts": json.dumps(logged)} if logged else {}),
+        **({"mlflow.loggedArtifacts": logged} if tables and len(logged) <= TAG_LENGTH else {}),
         **(notes or {}),
     }
     set_texts(client, run_id, tags=tags | severity_tags(scores) | reason_tags(scores), params=_params(audit, channels))
@@ -152,10 +153,12 @@ def publish_audit(
 def _supersede(client: MlflowClient, run_id: str, same_audit: str) -> None:
     """Mark earlier runs of the same audit: its stored answers were scored anew, and two runs would look like two audits."""
     home = client.get_run(run_id).info.experiment_id
-    for run in client.search_runs([home], f'tags."spiritlevel.audit_key" LIKE {quoted(same_audit + "%")}'):
+    for run in list(runs(client, [str(home)], f'tags."spiritlevel.audit_key" LIKE {quoted(same_audit + "%")}')):
         if run.info.run_id != run_id and "spiritlevel.superseded_by" not in run.data.tags:
             client.set_tag(run.info.run_id, "spiritlevel.superseded_by", run_id)
-            client.set_tag(run.info.run_id, "mlflow.runName", f"{run.info.run_name} (superseded)")
+            told = " (superseded)"
+            name = storable(str(run.info.run_name), NAME_LENGTH - len(told)) + told
+            client.set_tag(run.info.run_id, "mlflow.runName", name)
 
 
 def _table(frame: pd.DataFrame) -> str:
@@ -201,20 +204,22 @@ def publish_comparison(
     current_channels: Channels | None = None,
     compared_at: str | None = None,
     moved: Mapping[str, Any] | None = None,
+    files: Mapping[str, bytes | str] | None = None,
 ) -> str:
     """Publish the comparison of two releases as a run of its own; returns the run's id.
 
     ``verdict`` and ``why`` are of the release as a whole; those of each dimension are in ``comparisons``. ``policy``
     is how it was judged (alpha, smallest change, margins) as plain values. ``key`` is the identity of the
     comparison: the same key is the same run. ``compared_at`` is an ISO time; None is now. ``moved`` holds the cells and
-    the new and vanished categories, as plain values.
+    the new and vanished categories, as plain values. ``files`` are further files by their relative name.
     """
-    client = tracking.client()
     at_ms = moment_ms(compared_at or datetime.now(UTC).isoformat())
     measured = comparison_metrics(protocol, comparisons)
     for side, channels in (("previous", previous_channels), ("current", current_channels)):
         if channels is not None:
             measured |= channel_metrics((protocol, "channels", side), channels)
+    measured = checked_numbers(measured)
+    client = tracking.client()
     name = f"{current.family} {previous.version} -> {current.version} {protocol}"
     run_id = run_for(tracking, COMPARISONS_EXPERIMENT, ("spiritlevel.comparison_key", key), name=name, at_ms=at_ms)
     add_points(client, run_id, measured, at_ms=at_ms, step=0)
@@ -239,7 +244,7 @@ def publish_comparison(
         "comparisons": [dataclasses.asdict(one) for one in comparisons],
         **(moved or {}),
     }
-    put_files(client, run_id, {"comparison.json": _json(whole)})
+    put_files(client, run_id, {"comparison.json": _json(whole), **(files or {})})
     client.set_terminated(run_id, end_time=at_ms)
     return run_id
 
@@ -252,12 +257,15 @@ def publish_timeline(
     family: str,
     protocol: str,
     points: Sequence[tuple[str | date, ModelRelease, Sequence[Score]]],
+    *,
+    redrawn: Callable[[], None] | None = None,
 ) -> str:
     """Publish a family's history under one protocol: a run per family, a step per day; returns the run's id.
 
     ``points`` is the whole history (date or time of the audit, its release, its scores). Points that are there stay.
     When one of them is not in ``points`` any more - stored answers were scored anew - MLflow cannot take it back:
-    the run is deleted and the line drawn again, the other protocols' lines copied.
+    the run is deleted and the line drawn again, the other protocols' lines copied. Before that ``redrawn`` is called:
+    whoever is killed in between loses those lines, and has to draw them again.
     """
     client = tracking.client()
     wanted = _timeline(protocol, points)
@@ -267,6 +275,8 @@ def publish_timeline(
     present = _lines(client, run_id)
     own = {name: line for name, line in present.items() if name.split("/")[0] == segment(protocol)}
     if any(line - wanted.get(name, set()) for name, line in own.items()):
+        if redrawn is not None:
+            redrawn()
         client.delete_run(run_id)
         run_id = run_for(tracking, TIMELINE_EXPERIMENT, key, name=family, at_ms=first_ms)
         wanted |= {name: line for name, line in present.items() if name not in own}
@@ -289,7 +299,7 @@ def _timeline(
             at_ms += 1
         taken.add(at_ms)
         values = headline_metrics(protocol, scores) | {f"{segment(protocol)}/release": float(release.version)}
-        for name, value in values.items():
+        for name, value in checked_numbers(values).items():
             lines[name].add((day_step(moment), at_ms, value))
     return dict(lines)
 
@@ -303,8 +313,8 @@ def _draw(client: MlflowClient, run_id: str, lines: Mapping[str, set[Point]]) ->
     from mlflow.entities import Metric
 
     fresh = [Metric(name, value, at_ms, step) for name, line in lines.items() for step, at_ms, value in sorted(line)]
-    for start in range(0, len(fresh), METRICS_PER_BATCH):
-        client.log_batch(run_id, metrics=fresh[start : start + METRICS_PER_BATCH])
+    for batch in batched(fresh, METRICS_PER_BATCH):
+        client.log_batch(run_id, metrics=batch)
 
 
 def publish_card(

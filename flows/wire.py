@@ -12,6 +12,7 @@ from metrics.errors import BadInputError
 from registry.audits.plan import Decoding
 
 LONGEST_FIELD = 500
+MOST_CHARACTERS_A_TOKEN = 64  # English has about 4; no tokenizer has ordinary words of this length
 
 
 def answer_form(decoding: Decoding, spec: str | None) -> dict[str, Any]:
@@ -71,6 +72,29 @@ def count_of(value: Any) -> int | None:
     (12, None, None, None, None)
     """
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+def usage_of(usage: Any, text: str | None) -> tuple[int | None, int | None, dict[str, Any] | None]:
+    """Prompt and completion tokens, and what was said instead when that cannot be: text is never free.
+
+    A count that cannot be is no count: a budget then reserves the largest call that it knows.
+
+    >>> from types import SimpleNamespace as Usage
+    >>> usage_of(Usage(prompt_tokens=50, completion_tokens=20), "a short answer")
+    (50, 20, None)
+    >>> usage_of(Usage(prompt_tokens=50, completion_tokens=0), "a short answer")
+    (None, None, {'prompt_tokens': 50, 'completion_tokens': 0})
+    >>> usage_of(None, "a short answer")
+    (None, None, None)
+    """
+    said = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
+    prompt, completion = count_of(said["prompt_tokens"]), count_of(said["completion_tokens"])
+    if prompt is None or completion is None:
+        strange = any(value is not None and count_of(value) is None for value in said.values())
+        return prompt, completion, {name: small(value) for name, value in said.items()} if strange else None
+    if prompt == 0 or completion * MOST_CHARACTERS_A_TOKEN < len(text or ""):
+        return None, None, said
+    return prompt, completion, None
 
 
 def small(value: Any) -> Any:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from flows.logs import log_to
 from flows.settings import Home
 from registry.audits.protocols import PROTOCOLS
 
 if TYPE_CHECKING:
+    from flows.known_releases import KnownReleases
     from flows.tracking import Tracking
     from registry.ledger.store import Ledger
     from registry.releases import ModelRelease, Releases
+
+_RESTORING = "restoring releases"
 
 
 class Workspace:
@@ -28,6 +33,7 @@ class Workspace:
     def __init__(self, home: Home, tell: Callable[[str], None] = lambda _: None) -> None:
         home.make()
         home.prepare_environment()
+        log_to(home)
         self.home = home
         self.tell = tell
         self.readings: dict[tuple[int, int], Any] = {}  # answers read once per command: (audit, attempts) -> Reading
@@ -36,53 +42,82 @@ class Workspace:
     def ledger(self) -> Ledger:
         from registry.ledger.store import Ledger
 
-        return Ledger(self.home.ledger_url)
+        return Ledger(self.home.ledger_url, tell=lambda text: self.tell(text))
 
     @cached_property
-    def releases(self) -> Releases:
+    def releases(self) -> KnownReleases:
+        from flows.known_releases import KnownReleases, does_not_answer
         from registry.releases import Releases
 
-        releases = Releases(self.home.tracking_uri, self.home.artifact_root)
-        self._restore(releases)
-        return releases
+        self._take_credentials()
+        registry = Releases(self.home.tracking_uri, self.home.artifact_root)
+        try:
+            self.restore(registry)
+        except Exception as error:
+            if not does_not_answer(error):
+                raise
+        return KnownReleases(registry, lambda: self.ledger, lambda text: self.tell(text))
 
-    def _restore(self, releases: Releases) -> None:
+    def restore(self, releases: Releases) -> None:
         """Register the ledger's releases again when the model registry was lost: none of its families is there.
 
-        Only families whose versions are all in the ledger come back, for MLflow numbers versions by itself.
+        Only families whose versions are all in the ledger come back, for MLflow numbers versions by itself. One that was
+        interrupted is taken up again, and two processes do not do it twice.
         """
+        from registry.ledger.ownership import Owner
+
         known: dict[str, dict[int, ModelRelease]] = {}
         for audit in self.ledger.audits():
             known.setdefault(audit.release.family, {})[audit.release.version] = audit.release
-        if not known or set(known) & set(releases.families()):
+        if not known or (set(known) & set(releases.families()) and not self.ledger.fact(_RESTORING)):
             return
-        for family, versions in known.items():
-            if sorted(versions) != list(range(1, len(versions) + 1)):
-                self.tell(
-                    f"the model registry was lost, and {family} cannot be restored: not all its versions were audited"
-                )
-                continue
-            for version in sorted(versions):
-                old = versions[version]
-                releases.add(
-                    family,
-                    old.model,
-                    base_url=old.base_url,
-                    api_key_env=old.api_key_env,
-                    released=old.released,
-                    previous=old.previous,
-                    price_input=old.price_input,
-                    price_output=old.price_output,
-                )
+        with self.ledger.lease(_RESTORING, Owner.this_process()) as renew:
+            there = set(releases.families())
+            if renew is None or (set(known) & there and not self.ledger.fact(_RESTORING)):
+                return
+            self.ledger.set_fact(_RESTORING, "under way")
+            for family, versions in known.items():
+                done = [one.version for one in releases.list(family)] if family in there else []
+                self._register_again(releases, family, versions, done)
+            self.ledger.set_fact(_RESTORING, "")
+
+    def _register_again(
+        self, releases: Releases, family: str, versions: Mapping[int, ModelRelease], done: Sequence[int]
+    ) -> None:
+        if sorted(versions) != list(range(1, len(versions) + 1)) or list(done) != sorted(versions)[: len(done)]:
             self.tell(
-                f"the model registry was lost: registered {len(versions)} releases of {family} again from the ledger"
+                f"the model registry was lost, and {family} cannot be restored: not all its versions were audited"
             )
+            return
+        for version in sorted(versions)[len(done) :]:
+            old = versions[version]
+            releases.add(
+                family,
+                old.model,
+                base_url=old.base_url,
+                api_key_env=old.api_key_env,
+                released=old.released,
+                previous=old.previous,
+                price_input=old.price_input,
+                price_output=old.price_output,
+            )
+        self.tell(f"the model registry was lost: registered {len(versions)} releases of {family} again from the ledger")
 
     @cached_property
     def tracking(self) -> Tracking:
         from flows.tracking import Tracking
 
+        self._take_credentials()
         return Tracking(uri=self.home.tracking_uri, artifact_root=self.home.artifact_root)
+
+    @staticmethod
+    def _take_credentials() -> None:
+        """Put what a file holds, as containers give it, where MLflow reads it: MLFLOW_TRACKING_PASSWORD_FILE and the like."""
+        from flows.secret_values import secret
+
+        for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"):
+            if name not in os.environ and f"{name}_FILE" in os.environ and (value := secret(name, "MLflow")):
+                os.environ[name] = value
 
     def protocol(self, name: str) -> Any:
         """A new instance of the protocol of that name."""

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from metrics.errors import BadInputError
+from metrics.moves import CellChange as CellChange
 from metrics.multiplicity import max_t_qvalues
 from metrics.tables import BiasDimension, ClusteredTable, dimension_table
 from metrics.verdicts import Policy
@@ -47,35 +48,6 @@ _NO_ERROR = 1e-9
 # Added to the diagonal of a correlation matrix of which some rows are equal, so that it has a root.
 _JITTER = 1e-9
 _STREAM = 7  # of the policy's seed; the comparison itself draws from others
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class CellChange:
-    """One cell of a bias dimension in two releases, and what it adds to the change of V squared.
-
-    Parameters
-    ----------
-    dimension, row, column : ``"gender x occupation"``, ``"female"``, ``"Healthcare"``
-    n_previous, n_current : records in the cell
-    share_previous, share_current : of the records of the row; None when the release has none
-    contribution : to the change of jackknifed V squared; above 0 when the cell moved away from independence
-    statistic : change of the cell's residual over its standard error; above 0 when the cell is fuller now, against
-        independence, and below 0 when it is emptier
-    pvalue, qvalue : two-sided p, and p adjusted over the family of cells; None, like the statistic, for a cell with
-        fewer pooled records than the policy merges categories below, and when no request varies in it
-    """
-
-    dimension: str
-    row: str
-    column: str
-    n_previous: int
-    n_current: int
-    share_previous: float | None
-    share_current: float | None
-    contribution: float
-    statistic: float | None = None
-    pvalue: float | None = None
-    qvalue: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from metrics.errors import BadInputError
+from metrics.moves import BiasDimension as BiasDimension
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -35,28 +36,6 @@ _CATEGORIES_NEEDED = "association needs at least 2 categories on each side; the 
 
 class DegenerateTableError(BadInputError):
     """The table cannot show an association; the message says what it lacks."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class BiasDimension:
-    """One identity axis with one social dimension, and the frame columns that hold their categories.
-
-    Parameters
-    ----------
-    title : ``"gender x occupation"``; axis : ``"gender"``; social : ``"occupation"``
-    row, column : columns of the persona frame (``"gender_category"``, ``"occupation_category"``)
-    """
-
-    title: str
-    axis: str
-    social: str
-    row: str
-    column: str
-
-    @property
-    def by_name(self) -> bool:
-        """Whether the rows are persona names, which are counted for a given list of names only."""
-        return self.row == "name_category"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
+import hashlib
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from metrics.errors import BadInputError
 from registry.pinning import is_floating, pinning
 from registry.release_fields import (
     checked_day,
@@ -21,7 +23,21 @@ from registry.release_fields import (
     checked_variable,
     without_password,
 )
-from registry.stores import REMOTE, active, experiment, opened, quoted
+from registry.release_values import ModelRelease, ReleaseExistsError, UnknownReleaseError
+from registry.stores import (
+    NAME_LENGTH,
+    REMOTE,
+    active,
+    address,
+    asked_once,
+    experiment,
+    one_run,
+    opened,
+    pages,
+    quoted,
+    runs,
+    storable,
+)
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -42,55 +58,6 @@ __all__ = [
 
 RELEASES_EXPERIMENT = "spiritlevel/releases"
 _ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")  # MLflow says the second for an unknown alias
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRelease:
-    """One version of one model line.
-
-    Parameters
-    ----------
-    family, version : name of the registered model and its version; written ``models:/family/3``
-    model : id that is requested from the endpoint
-    base_url : OpenAI-compatible endpoint; None for the provider's own; ``embedded:NAME`` for the embedded model
-    api_key_env : name of the environment variable that holds the key (the key itself is never stored)
-    released : ISO date the release came out; previous : version it is compared with
-    price_input, price_output : US dollars per million tokens; None is unknown, never free
-    run_id : the MLflow release run that belongs to this version
-    """
-
-    family: str
-    version: int
-    model: str
-    base_url: str | None = None
-    api_key_env: str | None = None
-    released: str | None = None
-    previous: int | None = None
-    price_input: float | None = None
-    price_output: float | None = None
-    run_id: str | None = None
-
-    @property
-    def uri(self) -> str:
-        return f"models:/{self.family}/{self.version}"
-
-    def as_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-
-class ReleaseExistsError(BadInputError):
-    """The release that was to be added is registered already; ``existing`` is it."""
-
-    def __init__(self, existing: ModelRelease) -> None:
-        self.existing = existing
-        super().__init__(
-            f"{existing.uri} is this release already (same model id {existing.model!r}, endpoint and release date); "
-            f"use it, or give another release date if the provider changed what answers to that id"
-        )
-
-
-class UnknownReleaseError(BadInputError, LookupError):
-    """No such family, version or alias; the message names the nearest and lists what is known."""
 
 
 # ---------------------------------------------------------------- reading a model version
@@ -157,14 +124,21 @@ class Releases:
     ----------
     tracking_uri : MLflow's store (``sqlite:////abs/mlflow.db``) or server (``https://...``)
     artifact_root : folder for files, for stores that are opened without a server
+    client : gives the client of the store; None opens a plain one
     """
 
-    def __init__(self, tracking_uri: str, artifact_root: Path | None = None) -> None:
-        self.tracking_uri = tracking_uri
+    def __init__(
+        self,
+        tracking_uri: str,
+        artifact_root: Path | None = None,
+        client: Callable[[], MlflowClient] | None = None,
+    ) -> None:
+        self.tracking_uri = address(tracking_uri)
         self.artifact_root = artifact_root
+        self._opened = client
 
     def _client(self) -> MlflowClient:
-        return opened(self.tracking_uri)
+        return self._opened() if self._opened else opened(self.tracking_uri)
 
     def add(
         self,
@@ -228,7 +202,7 @@ class Releases:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
         home = experiment(client, RELEASES_EXPERIMENT, self.artifact_root)
-        run_id = client.create_run(home, run_name=f"release {wanted.family} {wanted.model}").info.run_id
+        run_id = self._run_for(client, home, wanted)
         try:
             with active(self.tracking_uri):
                 external = mlflow.create_external_model(
@@ -239,19 +213,54 @@ class Releases:
                     params={"api_model": wanted.model},
                     tags=_tags(wanted),
                 )
-                made = client.create_model_version(
-                    wanted.family,
-                    source=f"models:/{external.model_id}",
-                    run_id=run_id,  # at creation: the registry's Compare page reads metrics from here
-                    model_id=external.model_id,
-                    tags=_tags(wanted),
-                )
+                version = self._version_of(client, wanted, run_id, external.model_id)
         except BaseException:
-            client.delete_run(run_id)
+            with contextlib.suppress(MlflowException):  # when MLflow went away; the next attempt finds the run
+                client.delete_run(run_id)
             raise
-        release = dataclasses.replace(wanted, version=int(made.version), run_id=run_id)
+        release = dataclasses.replace(wanted, version=version, run_id=run_id)
         self._describe_run(client, release, run_id)
         return release
+
+    def _run_for(self, client: MlflowClient, home: str, wanted: ModelRelease) -> str:
+        """A run for a new release: one that an interrupted attempt left behind, else a new one."""
+        said = [wanted.family, wanted.model, wanted.base_url, wanted.released]
+        tag = "spiritlevel.release_key"
+        key = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+        for run in list(runs(client, [home], f'tags."{tag}" = {quoted(key)}')):
+            if "spiritlevel.release" not in run.data.tags:
+                return str(run.info.run_id)
+        name = storable(f"release {wanted.family} {wanted.model}", NAME_LENGTH)
+        with asked_once():
+            return str(client.create_run(home, run_name=name, tags={tag: key}).info.run_id)
+
+    def _version_of(self, client: MlflowClient, wanted: ModelRelease, run_id: str, model_id: str) -> int:
+        """Make the version, once: a request whose answer was lost may have been done."""
+        from mlflow.exceptions import MlflowException
+
+        failed: MlflowException | None = None
+        try:
+            with asked_once():
+                client.create_model_version(
+                    wanted.family,
+                    source=f"models:/{model_id}",
+                    run_id=run_id,  # at creation: the registry's Compare page reads metrics from here
+                    model_id=model_id,
+                    tags=_tags(wanted),
+                )
+        except MlflowException as error:
+            failed = error
+        mine = f"name={quoted(wanted.family)} and run_id={quoted(run_id)}"
+        try:
+            versions = pages(lambda token: client.search_model_versions(mine, page_token=token))
+            made = sorted(int(one.version) for one in versions)
+        except MlflowException:
+            if failed is not None:
+                raise failed from None
+            raise
+        if not made:
+            raise failed or UnknownReleaseError(f"MLflow made no version of {wanted.family!r}, and did not say why")
+        return made[0]
 
     def _describe_run(self, client: MlflowClient, release: ModelRelease, run_id: str) -> None:
         """Name the release run after its version and repeat the version's values as params, which Compare shows."""
@@ -264,7 +273,8 @@ class Releases:
             "released": release.released or "not said",
             "pinned": pinning(release.model, release.base_url),
         }
-        client.update_run(run_id, name=f"release {release.family}/{release.version} {release.model}")
+        name = storable(f"release {release.family}/{release.version} {release.model}", NAME_LENGTH)
+        client.update_run(run_id, name=name)
         client.log_batch(
             run_id,
             params=[Param(name, value) for name, value in params.items()],
@@ -274,24 +284,25 @@ class Releases:
 
     def families(self) -> tuple[str, ...]:
         """Names of all registered models, sorted."""
-        client, names, token = self._client(), [], None
-        while True:
-            page = client.search_registered_models(page_token=token)
-            names += [str(one.name) for one in page]
-            if not (token := page.token):
-                return tuple(sorted(names))
+        client = self._client()
+        found = pages(lambda token: client.search_registered_models(page_token=token))
+        return tuple(sorted(str(one.name) for one in found))
 
     def list(self, family: str | None = None) -> tuple[ModelRelease, ...]:
         """All releases, or those of one family, by family and version."""
         if family is not None and family not in (families := self.families()):
             raise self._unknown_family(family, families)
-        client, found, token = self._client(), [], None
+        client = self._client()
         name_filter = None if family is None else f"name={quoted(family)}"
-        while True:
-            page = client.search_model_versions(name_filter, page_token=token)
-            found += [_release(client, one) for one in page]
-            if not (token := page.token):
-                return tuple(sorted(found, key=lambda one: (one.family, one.version)))
+        versions = pages(lambda token: client.search_model_versions(name_filter, page_token=token))
+        found = [_release(client, one) for one in versions]
+        return tuple(sorted(found, key=lambda one: (one.family, one.version)))
+
+    def versions(self, family: str) -> tuple[int, ...]:
+        """Version numbers of a family in rising order; none when it is not registered. One cheap look at the registry."""
+        client, mine = self._client(), f"name={quoted(family)}"
+        found = pages(lambda token: client.search_model_versions(mine, page_token=token))
+        return tuple(sorted(int(one.version) for one in found))
 
     @staticmethod
     def _unknown_family(family: str, families: tuple[str, ...]) -> UnknownReleaseError:
@@ -351,22 +362,25 @@ class Releases:
         client = self._client()
         if release.run_id is not None:
             try:
-                if client.get_run(release.run_id).info.lifecycle_stage == "active":
+                known = client.get_run(release.run_id).info
+                if known.lifecycle_stage == "active":
+                    if known.status != "FINISHED":  # a process that registered it was killed before it said so
+                        self._describe_run(client, release, release.run_id)
                     return release.run_id
             except MlflowException as error:
                 if error.error_code not in _ABSENT:
                     raise
         home = experiment(client, RELEASES_EXPERIMENT, self.artifact_root)
-        found = client.search_runs([home], f'tags."spiritlevel.release" = {quoted(release.uri)}', max_results=1)
-        if found:
-            return str(found[0].info.run_id)
-        run_id = str(client.create_run(home, run_name=f"release {release.family}").info.run_id)
-        self._describe_run(client, release, run_id)
+        key = ("spiritlevel.release", release.uri)
+        name = storable(f"release {release.family}/{release.version} {release.model}", NAME_LENGTH)
+        run_id = one_run(client, home, key, lambda: client.create_run(home, run_name=name, tags=dict([key])))
+        if client.get_run(run_id).info.status != "FINISHED":  # made just now, or by a process that was killed over it
+            self._describe_run(client, release, run_id)
         return run_id
 
     def describe(self, release: ModelRelease, *, verdict: str, summary: str) -> None:
         """Write the verdict (a tag) and a summary in Markdown (the description) on the model version."""
         client = self._client()
         known = self.find(f"{release.family}/{release.version}")
-        client.update_model_version(known.family, str(known.version), description=summary[:5000])
+        client.update_model_version(known.family, str(known.version), description=storable(summary))
         client.set_model_version_tag(known.family, str(known.version), "spiritlevel.verdict", verdict)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
+import re
 import threading
+import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metrics.errors import BadInputError
 
@@ -18,7 +22,9 @@ if TYPE_CHECKING:
 
 REMOTE = ("http", "https")
 _SQLITE_HEAD = b"SQLite format 3\x00"
-_reached: set[str] = set()
+_REACHED_FOR_S = 10.0  # how long a sign of life of a server counts
+_PATIENCE_S = 5.0  # for that sign of life
+_reached: dict[str, float] = {}
 
 
 class StoreUnreachableError(BadInputError, ConnectionError):
@@ -29,22 +35,104 @@ class StoreDamagedError(BadInputError):
     """The file of an MLflow store is no database."""
 
 
+class HandedOverError(Exception):
+    """Another process publishes now: this one was silent for too long and must not write any more."""
+
+
+NAME_LENGTH = 250  # of runs, in MLflow's database
+TAG_LENGTH = 5000  # MLflow itself cuts at 8000, without a word
+
+
+def storable(text: str, length: int = TAG_LENGTH) -> str:
+    """``text`` as any database takes it: without NUL and lone surrogates, and cut visibly when too long."""
+    clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    return clean if len(clean) <= length else f"{clean[: length - 2]} \u2026"
+
+
+class Guarded:
+    """An MLflow client whose every request is made inside ``around()``, which may refuse it.
+
+    Parameters
+    ----------
+    client : the client
+    around : gives a context for one request; it bounds how long MLflow is waited for, and stops a process that another
+        one took over from
+    """
+
+    def __init__(self, client: MlflowClient, around: Callable[[], AbstractContextManager[None]]) -> None:
+        self.unguarded = client
+        self._around = around
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.unguarded, name)
+        if not callable(value):
+            return value
+
+        @functools.wraps(value)
+        def asked(*arguments: Any, **options: Any) -> Any:
+            with self._around():
+                return value(*arguments, **options)
+
+        return asked
+
+
+def without_passwords(text: str) -> str:
+    """``text`` without user and password of the addresses in it: MLflow's and SQLAlchemy's messages quote them.
+
+    >>> without_passwords("no answer from http://me:hush@mlflow:5000/api and postgresql://me:p@ss@db/x")
+    'no answer from http://mlflow:5000/api and postgresql://db/x'
+    """
+    return re.sub(r"(?<=://)[^/\s'\"]*@", "", text)
+
+
+def holds_password(tracking_uri: str) -> bool:
+    """Whether an address says more than where the store is.
+
+    >>> holds_password("https://me:hush@mlflow:5000"), holds_password("https://mlflow:5000")
+    (True, False)
+    """
+    try:
+        return bool(urllib.parse.urlsplit(tracking_uri).password)
+    except ValueError:  # no address at all
+        return "@" in tracking_uri
+
+
+def address(tracking_uri: str) -> str:
+    """The address of a server without user and password, which go where MLflow reads them: into the environment.
+
+    There they are in no message, no log and no run. The address of a database stays as it is.
+    """
+    parts = urllib.parse.urlsplit(tracking_uri)
+    if parts.scheme not in REMOTE or "@" not in parts.netloc:
+        return tracking_uri
+    for name, value in (("USERNAME", parts.username), ("PASSWORD", parts.password)):
+        if value:
+            os.environ.setdefault(f"MLFLOW_TRACKING_{name}", urllib.parse.unquote(value))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _certificates() -> dict[str, Any]:
+    """How a server's certificate is checked, by the variables that MLflow's own client reads."""
+    insecure = os.environ.get("MLFLOW_TRACKING_INSECURE_TLS", "").lower() in ("1", "true")
+    verify: bool | str = os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH") or not insecure
+    return {"verify": verify, "cert": os.environ.get("MLFLOW_TRACKING_CLIENT_CERT_PATH") or None}
+
+
 def _reach(tracking_uri: str) -> None:
-    """Ask a server for a sign of life, once per process: MLflow's client alone tries on and on before it gives up."""
+    """Ask a server for a sign of life now and then: MLflow's client alone tries on and on before it gives up."""
     import requests
 
-    if tracking_uri in _reached:
+    if time.monotonic() - _reached.get(tracking_uri, -_REACHED_FOR_S) < _REACHED_FOR_S:
         return
     try:
-        requests.get(f"{tracking_uri.rstrip('/')}/health", timeout=10)  # any answer will do
-    except requests.RequestException as error:
-        parts = urllib.parse.urlsplit(tracking_uri)
-        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()  # without a password
+        requests.get(f"{tracking_uri.rstrip('/')}/health", timeout=_PATIENCE_S, **_certificates())  # any answer will do
+    except (requests.RequestException, OSError) as error:  # OSError: a certificate file that is not there
+        _reached.pop(tracking_uri, None)
         raise StoreUnreachableError(
-            f"the MLflow server at {shown} does not answer ({type(error).__name__}); "
+            f"the MLflow server at {without_passwords(tracking_uri)} does not answer ({type(error).__name__}); "
             "start it, or correct the tracking URI"
         ) from None
-    _reached.add(tracking_uri)
+    _reached[tracking_uri] = time.monotonic()
 
 
 def _refuse_damage(path: Path) -> None:
@@ -103,10 +191,15 @@ def opened(tracking_uri: str) -> MlflowClient:
         "DO_NOT_TRACK": "true",  # MLflow heeds "true", not "1"
         "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # a server's client prints links when a run ends
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",  # seven, its default, keep a command silent for minutes
+        # MLflow's own patience, seven tries of two minutes, would keep a command silent for a quarter of an hour. What
+        # is not published now is published later.
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+        "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+        "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+    tracking_uri = address(tracking_uri)
     parts = urllib.parse.urlsplit(tracking_uri)
     # Not by the parsed address: a number sign in a folder's name would cut it off.
     if parts.scheme == "sqlite" and (path := tracking_uri.removeprefix("sqlite:///")) and path != ":memory:":
@@ -138,6 +231,27 @@ def active(tracking_uri: str) -> Iterator[None]:
             mlflow.set_tracking_uri(previous)  # type: ignore[arg-type]  # None unsets it
 
 
+_trying_once = threading.Lock()
+
+
+@contextlib.contextmanager
+def asked_once() -> Iterator[None]:
+    """Let MLflow's client not repeat a request whose answer was lost: what it makes could not be taken back.
+
+    A deleted version leaves a hole in the numbers of a model, so that a second one is worse than an error.
+    """
+    name = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+    with _trying_once:
+        before = os.environ.get(name)
+        os.environ[name] = "0"
+        try:
+            yield
+        finally:
+            os.environ.pop(name)
+            if before is not None:
+                os.environ[name] = before
+
+
 def experiment(client: MlflowClient, name: str, artifact_root: Path | None) -> str:
     """Id of the experiment of that name, made when missing.
 
@@ -159,6 +273,55 @@ def experiment(client: MlflowClient, name: str, artifact_root: Path | None) -> s
     return str(found.experiment_id)
 
 
+def pages(fetch: Callable[[str | None], Any]) -> Iterator[Any]:
+    """Everything that MLflow lists page by page; ``fetch`` takes the token of a page and returns it.
+
+    Raises
+    ------
+    StoreDamagedError : the server names a page again that was read already, which would never end
+    """
+    seen: set[str] = set()
+    token: str | None = None
+    while True:
+        page = fetch(token)
+        yield from page
+        token = page.token or None
+        if token is None:
+            return
+        if token in seen:
+            raise StoreDamagedError("MLflow lists the same page again and again; nothing was concluded from it")
+        seen.add(token)
+
+
+def runs(client: MlflowClient, experiments: list[str], wanted: str) -> Iterator[Any]:
+    """Every run of these experiments that an MLflow filter lets through, the first started first."""
+    order = ["attributes.start_time ASC", "attributes.run_id ASC"]
+    return pages(lambda token: client.search_runs(experiments, wanted, page_token=token, order_by=order))
+
+
+def one_run(client: MlflowClient, home: str, key: tuple[str, str], make: Callable[[], Any]) -> str:
+    """Id of the run in experiment ``home`` whose tag ``key[0]`` is ``key[1]``; ``make()`` makes it when there is none.
+
+    MLflow has no unique tags, and its client repeats a request whose answer was lost: then there are two runs. So it looks
+    again after it has made one, and only one stays, the same one for everybody who looks: a finished one, else the first.
+    Others that were finished are somebody's and are left alone.
+    """
+    wanted = f'tags."{key[0]}" = {quoted(key[1])}'
+    found = list(runs(client, [home], wanted))
+    if not found:
+        made = make()
+        try:
+            found = list(runs(client, [home], wanted)) or [made]
+        except HandedOverError:
+            getattr(client, "unguarded", client).delete_run(made.info.run_id)
+            raise
+    kept = min(found, key=lambda run: (run.info.status != "FINISHED", run.info.start_time, run.info.run_id))
+    for other in found:
+        if other.info.run_id != kept.info.run_id and other.info.status != "FINISHED":
+            client.delete_run(other.info.run_id)
+    return str(kept.info.run_id)
+
+
 def quoted(value: str) -> str:
     """``value`` as a string of an MLflow filter.
 
@@ -168,4 +331,4 @@ def quoted(value: str) -> str:
     for mark in ("'", '"'):
         if mark not in value:
             return f"{mark}{value}{mark}"
-    raise ValueError(f"MLflow cannot search for a text with both kinds of quotation marks: {value!r}")
+    raise BadInputError(f"MLflow cannot search for a text with both kinds of quotation marks: {value!r}")

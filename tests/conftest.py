@@ -11,13 +11,32 @@ from typing import Any
 
 import pytest
 
+# One thread for the matrices of each worker of pytest-xdist, for two that both want all cores wait for each other. OpenBLAS
+# reads it when numpy is loaded; every process that a test starts inherits it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Prefect's temporary server says goodbye after pytest has closed its output.
 os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
 
 from flows.cli import exit_code
 from flows.settings import Home
+from tests.postgres import empty_postgres_url, postgres_server, postgres_url  # noqa: F401  (fixtures)
 
 _OWN = ("SPIRITLEVEL_HOME", "SPIRITLEVEL_LEDGER_URL", "SPIRITLEVEL_TRACKING_URI", "PREFECT_HOME", "MLFLOW_TRACKING_URI")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that need Prefect's server first, then those with other servers and processes, then all others.
+
+    With ``-n 2 --dist worksteal`` one worker begins at the front and one in the middle, and who is done takes over half of
+    what the other has left, from the end: so only one of them starts Prefect's server, and nothing long is left for last.
+    """
+    with_prefect = {item.path for item in items if "prefect_server" in getattr(item, "fixturenames", ())}
+    real = {Path(__file__).parent / name for name in ("faults", "flows")}
+
+    def place(item: pytest.Item) -> int:
+        return 0 if item.path in with_prefect else 1 if real & set(item.path.parents) else 2
+
+    items.sort(key=place)
 
 
 class CommandLine:
@@ -52,6 +71,9 @@ def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for name in _OWN:
             patch.delenv(name, raising=False)
+        home.mkdir()
+        # Evidently takes five seconds to load; tests/dashboards/test_drift.py and tests/flows/test_publishing.py switch it on.
+        (home / "spiritlevel.toml").write_text("[publish]\nevidently = false\n", encoding="utf-8")
         with opened(Home(home)) as workspace:
             assert workspace.ledger.identity
             opened_store(workspace.home.tracking_uri).search_registered_models()
@@ -72,6 +94,23 @@ def home(migrated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def spiritlevel(home: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """The command line on a home folder of the test's own."""
     return CommandLine(home, capsys)
+
+
+@pytest.fixture(scope="session")
+def waiting_template(migrated_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two compared releases whose results wait to be published, made once; `tests.waiting_ledger` copies it."""
+    from tests.waiting_ledger import made
+
+    return made(migrated_home, tmp_path_factory.mktemp("waiting"))
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A real MLflow server, started once; a test that stops it starts it again."""
+    from tests.mlflow_server import MlflowServer
+
+    with MlflowServer(tmp_path_factory.mktemp("mlflow")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

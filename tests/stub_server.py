@@ -25,6 +25,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -36,7 +37,8 @@ Behaviour = str | Mapping[str, Any]
 
 KINDS = (
     "ok", "fenced", "bad-personas", "refusal", "filtered", "truncated", "empty", "no-choices", "no-usage",
-    "echo-answer", "other-model", "odd-characters", "error-in-200", "bad-json", "plain-text", "hang", "drop",
+    "echo-answer", "other-model", "odd-characters", "error-in-200", "bad-json", "plain-text", "wrong-type", "cut-body",
+    "slow-loris", "hang", "drop",
     "400", "401", "403", "404", "408", "409", "422", "429", "500", "502", "503", "quota", "echo-error",
     "blocked-prompt", "unsupported",
 )  # fmt: skip
@@ -58,6 +60,8 @@ class Script:
     served : served model ids that alternate; empty serves ``MODEL-2026-01-01``
     latency_s : time that each call takes; per_call : personas per answer, else what the prompt asks for
     extra_fields : further fields at the top of every answer's body
+    at_a_time : calls that are answered at a time; others get 429 at once
+    per_minute : calls that begin in any ``minute_s`` seconds; others get 429 at once, with the wait when ``says_wait``
     """
 
     models: dict[str, float] = dataclasses.field(default_factory=lambda: {"stub-1": 0.0, "stub-2": 0.4})
@@ -71,6 +75,10 @@ class Script:
     latency_s: float = 0.0
     per_call: int | None = None
     extra_fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    at_a_time: int | None = None
+    per_minute: int | None = None
+    minute_s: float = 60.0
+    says_wait: bool = False
 
     def behaviour(self, call: int, seed: int | None, seed_call: int) -> dict[str, Any]:
         """Behaviour of the ``call``-th call, the ``seed_call``-th with its seed (both from 0)."""
@@ -112,6 +120,9 @@ class StubServer:
         self.by_seed: Counter[str] = Counter()
         self.in_flight = 0
         self.peak_in_flight = 0
+        self.refused = 0
+        self.taken: list[float] = []
+        self.sampled: list[int] = []
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self._server = _Server(("127.0.0.1", port), _handler(self))
@@ -148,7 +159,24 @@ class StubServer:
                 "by_seed": dict(self.by_seed),
                 "in_flight": self.in_flight,
                 "peak_in_flight": self.peak_in_flight,
+                "refused": self.refused,
+                "mean_in_flight": sum(self.sampled) / max(1, len(self.sampled)),
             }
+
+    def refusal(self) -> dict[str, Any] | None:
+        """Whether a call that has just come is one too many; called with the lock held and the call counted."""
+        script, now = self.script, time.monotonic()
+        self.taken = [moment for moment in self.taken if moment > now - script.minute_s]
+        behaviour: dict[str, Any] = {"kind": "429", "refused": True, "latency_s": 0}
+        if script.per_minute is not None and len(self.taken) >= script.per_minute:
+            wait_s = self.taken[0] + script.minute_s - now
+            self.refused += 1
+            return behaviour | ({"retry_after": f"{wait_s:.3f}"} if script.says_wait else {})
+        if script.at_a_time is not None and self.in_flight > script.at_a_time:
+            self.refused += 1
+            return behaviour
+        self.taken.append(now)
+        return None
 
 
 @contextlib.contextmanager
@@ -217,6 +245,8 @@ def _completion(script: Script, body: dict[str, Any], behaviour: dict[str, Any],
         answer["choices"] = []
     if kind == "no-usage":
         del answer["usage"]
+    if "usage" in behaviour:
+        answer["usage"] = behaviour["usage"]
     return json.dumps({**script.extra_fields, **answer}).encode()
 
 
@@ -287,9 +317,12 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 seed_call = stub.by_seed[str(seed)]
                 stub.by_seed[str(seed)] += 1
                 stub.in_flight += 1
-                stub.peak_in_flight = max(stub.peak_in_flight, stub.in_flight)
+                refusal = stub.refusal()
+                if refusal is None:
+                    stub.peak_in_flight = max(stub.peak_in_flight, stub.in_flight)
+                    stub.sampled.append(stub.in_flight)
             try:
-                behaviour = stub.script.behaviour(call, seed, seed_call)
+                behaviour = refusal or stub.script.behaviour(call, seed, seed_call)
                 wait = behaviour.get("latency_s", stub.script.latency_s)
                 if wait:
                     stub.closing.wait(wait)
@@ -315,12 +348,29 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 return self.reply(400, _unsupported(refused[0], script.unsupported[refused[0]]))
             failure = _failure(kind, behaviour, body, echo)
             if failure is None:
-                return self.reply(200, _completion(script, body, behaviour, call, echo))
+                return self.complete(kind, _completion(script, body, behaviour, call, echo))
             names = {"retry_after": "retry-after", "retry_after_ms": "retry-after-ms", "should_retry": "x-should-retry"}
             headers = {header: str(behaviour[name]) for name, header in names.items() if name in behaviour}
             if kind == "plain-text":
                 headers["Content-Type"] = "text/html"
             return self.reply(*failure, headers)
+
+        def complete(self, kind: str, body: bytes) -> None:
+            """Send an answer, or as much of it as the behaviour lets through."""
+            if kind == "wrong-type":
+                return self.reply(200, body, {"Content-Type": "image/png"})
+            if kind == "cut-body":
+                self.close_connection = True
+                return self.reply(200, body[: len(body) // 2], {"Content-Length": str(len(body))})
+            if kind == "slow-loris":
+                self.close_connection = True
+                self.reply(200, body[:1], {"Content-Length": str(len(body))})
+                for position in range(1, len(body)):
+                    if stub.closing.wait(0.05):
+                        return None
+                    self.wfile.write(body[position : position + 1])
+                return None
+            return self.reply(200, body)
 
     return Handler
 

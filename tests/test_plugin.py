@@ -37,6 +37,19 @@ def test_a_channel_from_another_distribution_is_in_the_catalog():
     assert done.stdout.strip() == "spiritlevel_example"
 
 
+def test_a_channel_from_another_distribution_takes_alerts_and_its_settings_are_checked(home):
+    plugin = ROOT / "tests" / "plugin"
+    configuration = home / "spiritlevel.yaml"
+    configuration.write_text("channels:\n  mine: {kind: memory, limit: 1}\n  full: {kind: memory, limit: 0}\n")
+    done = run(plugin, "-m", "flows.cli", "alerts", "test", "--home", home)
+    assert done.returncode == 2
+    assert "mine: delivered; kept: (test) spiritlevel can reach this channel" in done.stdout
+    assert "full: FAILED; the memory is full" in done.stdout
+    configuration.write_text("channels:\n  mine: {kind: memory, limits: 1}\n")
+    done = run(plugin, "-m", "flows.cli", "alerts", "test", "--home", home)
+    assert "a memory channel has no setting 'limits'. Known here: kind, limit" in done.stdout
+
+
 def test_a_plugin_that_does_not_import_stops_the_run_and_is_named(tmp_path, home):
     shutil.copytree(ROOT / "tests" / "plugin", tmp_path / "plugin")
     (tmp_path / "plugin" / "spiritlevel_example.py").write_text("raise RuntimeError('broken on purpose')\n")

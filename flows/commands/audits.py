@@ -205,6 +205,12 @@ def audit(
     timeout_s: TimeoutOption = 120.0,
     attempts: AttemptsOption = 6,
     deadline_s: DeadlineOption = 900.0,
+    join: Annotated[
+        bool, typer.Option("--join", help="Share the audit with other processes that are collecting its answers.")
+    ] = False,
+    replicate: Annotated[
+        bool, typer.Option("--replicate", help="Ask for the second sample too that a regression needs to be alerted.")
+    ] = False,
     flow: Annotated[
         bool, typer.Option("--flow", help="Run as a Prefect flow run, on the configured server if any.")
     ] = False,
@@ -213,7 +219,8 @@ def audit(
 ) -> None:
     """Audit a release: ask it, score its answers, compare it with the previous release, publish.
 
-    Interrupted audits go on where they stopped; a finished one prints its stored result and asks nothing.
+    Interrupted audits go on where they stopped; a finished one prints its stored result and asks nothing. Several
+    processes, on one machine or many, share an audit when each is started with --join on the same ledger.
 
     Exit code: 0 ok, 1 regressed, 2 bad input or a provider that never answered, 3 inconclusive or incomplete.
 
@@ -223,7 +230,10 @@ def audit(
     from flows.collecting import Limits
     from flows.commands.progress import shown
     from flows.ordering import Order, ordered
+    from flows.replication import sampled_again
 
+    if join and new:
+        raise BadInputError("--join shares an audit that is there, and --new starts another one: give one of them")
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
         order = Order(
@@ -245,6 +255,7 @@ def audit(
             deadline_s=deadline_s,
             budget_tokens=budget_tokens,
             budget_usd=budget_usd,
+            join=join,
         )
         workspace.releases.previous(
             found
@@ -255,6 +266,10 @@ def audit(
             asked = workspace.ledger.audit(asked.id)
         # After a flow run nothing is open any more, and this only reads the stored result.
         result = run_audit(workspace, asked, limits, tell=say, shown=shown)
+        if replicate:
+            sampled_again(
+                workspace, asked, order, lambda more: run_audit(workspace, more, limits, tell=say, shown=shown)
+            )
         finish(result, found.uri, protocol, json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flows.local_model import EmbeddedModelError
 from metrics.errors import BadInputError
+from registry.stores import without_passwords
 
 # By module and name, for importing these libraries would cost every command seconds.
 _STORE_ERRORS = {"sqlalchemy.exc": "a database", "mlflow.exceptions": "MLflow"}
@@ -19,7 +20,7 @@ def store_trouble(error: Exception) -> str | None:
     module = type(error).__module__
     if module == "mlflow.tracking.registry":
         return (
-            f"MLflow does not know this kind of address ({str(error).splitlines()[0]}); check tracking_uri in "
+            f"MLflow does not know this kind of address ({without_passwords(str(error).splitlines()[0])}); check tracking_uri in "
             f"spiritlevel.toml or SPIRITLEVEL_TRACKING_URI, which are like sqlite:///FILE or http://HOST:5000"
         )
     if type(error).__name__ == "ArgumentError" and module == "sqlalchemy.exc":
@@ -30,5 +31,5 @@ def store_trouble(error: Exception) -> str | None:
     kind = _STORE_ERRORS.get(module)
     if kind is None:
         return None
-    first = str(getattr(error, "orig", None) or error).splitlines()[0]
+    first = without_passwords(str(getattr(error, "orig", None) or error).splitlines()[0])
     return f"{kind} refused: {first}. Nothing that was stored is lost; check the home folder and run the command again"

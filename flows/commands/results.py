@@ -191,9 +191,9 @@ def compare(
     Examples: spiritlevel compare models:/nova-chat/2 models:/nova-chat/3 --json
     spiritlevel compare models:/nova-chat/3 --against baseline
     """
-    from flows.concluding import publish_all
     from flows.evidence import moved
     from flows.judging import chosen_protocol, compare_releases
+    from flows.publishing import publish_waiting
     from flows.scoring import read_answers
 
     with workspace_of(home) as workspace:
@@ -220,7 +220,7 @@ def compare(
             side: noise_floors(workspace.ledger.scores(audit))
             for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
         }
-        publish_all(workspace, comparison.family, name, say)
+        publish_waiting(workspace, say, family=comparison.family, everything=True)
         if json:
             print_json(
                 {"family": comparison.family, "previous": one.uri, "current": other.uri}

@@ -1,15 +1,16 @@
-"""``demo``, ``init``, ``serve``, ``ui``: getting started, and keeping going."""
+"""``demo``, ``init``, ``serve``, ``deploy``, ``ui``: getting started, and keeping going."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows.commands.shared import HomeOption, print_text, say, workspace_of
+from flows.commands.shared import Exit, HomeOption, JsonOption, home_of, print_json, print_text, say, workspace_of
 from metrics.errors import BadInputError
 
 
@@ -89,20 +90,68 @@ def interval(text: str) -> timedelta:
 
 
 def serve(
-    release: Annotated[str, typer.Argument(help="The release, as models:/nova-chat/3 or models:/nova-chat@champion")],
-    every: Annotated[str, typer.Option(help="How often: a number with s, m, h, d or w, such as 7d.")],
-    protocol: Annotated[str, typer.Option("--protocol", help="Which instrument.")] = "persona-brainstorm",
-    personas: Annotated[int | None, typer.Option(min=1, help="Personas to ask for each time.")] = None,
+    release: Annotated[
+        str | None,
+        typer.Argument(
+            help="One release, as models:/nova-chat/3 or models:/nova-chat@champion. Default: all of spiritlevel.yaml.",
+            show_default=False,
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(help="How often the release is audited: a number with s, m, h, d or w, such as 7d."),
+    ] = None,
+    protocol: Annotated[str, typer.Option("--protocol", help="Which instrument the release is audited with.")] = (
+        "persona-brainstorm"
+    ),
+    personas: Annotated[int | None, typer.Option(min=1, help="Personas to ask the release for each time.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")] = 8,
+    once: Annotated[
+        bool, typer.Option("--once", help="Look once, do what is due and end: for a system that has its own cron.")
+    ] = False,
     home: HomeOption = None,
-) -> None:
-    """Re-audit a release on an interval until stopped, in one process; each time is a new occasion.
+) -> int | None:
+    """Run the whole service in this process until stopped: what spiritlevel.yaml declares, and an endpoint for webhooks.
 
-    The first audit starts when one is due. A 'regressed' verdict appends a line to alerts.jsonl in the home folder.
-    With PREFECT_API_URL set it is a deployment on that Prefect server, else this process keeps the time.
+    It audits what is due, catches up after downtime, audits newly registered releases, delivers alerts and publishes what
+    waits. With PREFECT_API_URL set the audits are deployments on that Prefect server and this process is a worker of their
+    pool; without one it makes them itself, one after another.
 
-    Example: spiritlevel serve models:/nova-chat@champion --every 7d
+    With a release and --every only this release is audited on an interval, and no file is needed.
+
+    Exit code with --once: 0, or 3 when an audit failed or is not finished.
+
+    Example: spiritlevel serve
     """
+    if release is not None:
+        if every is None or once:
+            raise BadInputError("'serve RELEASE' needs --every, such as --every 7d, and goes on until it is stopped")
+        _serve_release(release, every, protocol, personas, concurrency, home)
+        return None
+    if every is not None or personas is not None:
+        raise BadInputError("--every and --personas are of 'serve RELEASE'; spiritlevel.yaml says them for everything")
+    _inherited(home)
+    from flows.service import serve_all, serve_once  # after the environment, which Prefect reads when it is imported
+
+    if not once:
+        serve_all(home_of(home), say)
+        return None
+    made = serve_once(home_of(home), say)
+    return int(Exit.INCONCLUSIVE if any(run.state in ("failed", "open") for run in made) else Exit.OK)
+
+
+def _inherited(home: Path | None) -> None:
+    """Let processes that are started from here, as flow runs are, find the same home folder."""
+    import os
+
+    place = home_of(home)
+    os.environ["SPIRITLEVEL_HOME"] = str(place.path)
+    place.prepare_environment()
+
+
+def _serve_release(
+    release: str, every: str, protocol: str, personas: int | None, concurrency: int, home: Path | None
+) -> None:
     from flows.serving import serve_release
 
     length = interval(every)
@@ -112,6 +161,31 @@ def serve(
         place = workspace.home
     say(f"auditing {found.uri} every {every}; alerts go to {place.alerts}; stop with Ctrl-C")
     serve_release(release, length, protocol=protocol, personas=personas, concurrency=concurrency, home=place, tell=say)
+
+
+def deploy(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Make the deployments on the Prefect server of PREFECT_API_URL say what spiritlevel.yaml says.
+
+    One deployment for each recurring audit and one for the duty clock, in the work pool that the file names. What did not
+    change is not touched, its next run included; what is no longer declared is removed; other people's deployments are
+    left alone. Then run 'prefect worker start --pool spiritlevel' on each machine that is to make audits.
+
+    Example: spiritlevel deploy --dry-run
+    """
+    from dataclasses import asdict
+
+    with workspace_of(home) as workspace:
+        from flows.service import deployed, told_deployments  # after the environment, which Prefect reads on import
+
+        result = deployed(workspace, dry_run=dry_run)
+    if json:
+        print_json(asdict(result) | {"dry_run": dry_run})
+        return
+    told_deployments(result, print_text, would=dry_run)
 
 
 def ui(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from metrics.events import fisher_exact, holm
+from metrics.exact import fisher_exact, holm
 from registry.audits.channels import Channels
 
 

@@ -7,7 +7,7 @@ import re
 import sqlalchemy as sa
 
 from metrics.errors import BadInputError
-from registry.ledger.connection import LedgerConnection
+from registry.ledger.publications import Publications
 from registry.ledger.tables import blessings as table
 from registry.ledger.values import Blessing
 from registry.releases import ModelRelease
@@ -24,7 +24,17 @@ _NAME = re.compile(r"\w[\w.-]{0,79}")
 _LONGEST = 2_000
 
 
-class Blessings(LedgerConnection):
+def is_alias(name: str) -> bool:
+    """Whether MLflow takes the name of a blessing as an alias of the model version.
+
+    >>> is_alias("baseline"), is_alias("eu.2026"), is_alias("latest"), is_alias("v7")
+    (True, False, False, False)
+    """
+    plain = re.fullmatch(r"[A-Za-z0-9_-]{1,80}", name) is not None
+    return plain and name.casefold() != "latest" and not re.fullmatch(r"[vV]\d+", name)
+
+
+class Blessings(Publications):
     """Reads and writes of blessings. Rows are only added: the newest of a name counts, and earlier ones stay."""
 
     def bless(self, release: ModelRelease, *, name: str = BASELINE, who: str, why: str) -> Blessing:
@@ -47,7 +57,9 @@ class Blessings(LedgerConnection):
                 raise BadInputError(f"a blessing says {field} in readable words; got {text[:100]!r}")
         values = {"family": release.family, "name": name, "version": release.version, "made_at": self.clock(), **said}
         with self._writing() as connection:
-            connection.execute(table.insert().values(**values))
+            made = connection.execute(table.insert().values(**values).returning(table.c.id)).scalar_one()
+            if is_alias(name):
+                self._publish_later(connection, "alias", release.family, name, 0, str(made))
         return self.blessings(release.family, name)[-1]
 
     def blessings(self, family: str, name: str | None = None) -> list[Blessing]:

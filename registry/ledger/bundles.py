@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ _TEXTS = (
     "detail",
     "received_at",
 )
+_MOMENT = re.compile(r"[-0-9T:.,Z+ W]{0,32}", re.ASCII)
 
 
 def content_digest(path: Path) -> str:
@@ -129,6 +131,8 @@ def _response(index: int, line: str, place: str) -> Response:
                 f'{place}: "failure" should be "timed out" or "provider error", not {values["failure"]!r}'
             )
         values["failure"] = Outcome(values["failure"])
+    if not _MOMENT.fullmatch(values.get("received_at", "")):
+        raise BadInputError(f'{place}: "received_at" should be a time such as 2026-10-01T12:00:00Z')
     latency = values.get("latency_s", 0.0)
     if not isinstance(latency, int | float) or isinstance(latency, bool) or not 0 <= latency < 1e9:
         raise BadInputError(f'{place}: "latency_s" should be a number of seconds, not {str(latency)[:40]}')

@@ -12,16 +12,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from metrics.cells import CellChange
-from metrics.events import CategoryEvent
-from registry.audits.plan import content_hash
+from metrics.moves import CategoryEvent, CellChange
 from registry.ledger.connection import LedgerConnection
-from registry.ledger.tables import comparison_cells, comparison_events
+from registry.ledger.rows import storable_label
+from registry.ledger.tables import comparison_cells, comparison_events, comparisons
 
 Place = tuple[int, int, int]
 """Where a record is in the answers of an audit: index and repeat of its request, and its place in the answer."""
-
-_LONGEST_LABEL = 250
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,10 +31,15 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoredCell:
-    """A cell that moved, with the places of its examples."""
+    """A cell that moved, with the places of its examples.
+
+    ``expected_previous``, ``expected_current``: the share of all records that its column has in each release.
+    """
 
     change: CellChange
     examples: Examples = Examples()
+    expected_previous: float | None = None
+    expected_current: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,10 +54,12 @@ class Evidence(LedgerConnection):
     """Reads and writes of what moved in a comparison; all of it can be made again from the answers."""
 
     def store_evidence(self, comparison_id: int, cells: Sequence[StoredCell], events: Sequence[StoredEvent]) -> None:
-        """Store what moved in a comparison, in order, replacing what was stored of it before."""
+        """Store what moved in a comparison, in order, replacing what was stored of it before; also that nothing did."""
         with self._writing() as connection:
+            looked = comparisons.update().where(comparisons.c.id == comparison_id)
+            connection.execute(looked.values(gathered_at=self.clock()))
             for table, found in (
-                (comparison_cells, [_values(cell.change, cell.examples, ("row", "column")) for cell in cells]),
+                (comparison_cells, [_cell_values(cell) for cell in cells]),
                 (comparison_events, [_values(event.event, event.examples, ("category",)) for event in events]),
             ):
                 connection.execute(table.delete().where(table.c.comparison_id == comparison_id))
@@ -68,24 +72,33 @@ class Evidence(LedgerConnection):
     def moved_cells(self, comparison_id: int) -> list[StoredCell]:
         """The stored cells of a comparison, in order; none when nothing was stored."""
         found = self._evidence(comparison_cells, comparison_id)
-        return [StoredCell(CellChange(**_named(CellChange, row)), _examples(row)) for row in found]
+        return [
+            StoredCell(
+                CellChange(**_named(CellChange, row)),
+                _examples(row),
+                expected_previous=row["expected_previous"],
+                expected_current=row["expected_current"],
+            )
+            for row in found
+        ]
 
     def category_events(self, comparison_id: int) -> list[StoredEvent]:
         """The stored events of a comparison, in order; none when nothing was stored."""
         found = self._evidence(comparison_events, comparison_id)
         return [StoredEvent(CategoryEvent(**_named(CategoryEvent, row)), _examples(row)) for row in found]
 
+    def is_gathered(self, comparison_id: int) -> bool:
+        """Whether what moved in a comparison was looked for and stored."""
+        query = sa.select(comparisons.c.gathered_at).where(comparisons.c.id == comparison_id)
+        return any(row["gathered_at"] is not None for row in self._all(query))
+
     def _evidence(self, table: sa.Table, comparison_id: int) -> list[dict[str, Any]]:
         return self._all(sa.select(table).where(table.c.comparison_id == comparison_id).order_by(table.c.position))
 
 
-def storable_label(label: str) -> str:
-    """A category's label as its column can hold it: a longer one is cut, and told apart by a hash of all of it.
-
-    >>> storable_label("Healthcare"), len(storable_label("x" * 400))
-    ('Healthcare', 250)
-    """
-    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 17]}…{content_hash(label)}"
+def _cell_values(cell: StoredCell) -> dict[str, Any]:
+    expected = {"expected_previous": cell.expected_previous, "expected_current": cell.expected_current}
+    return _values(cell.change, cell.examples, ("row", "column")) | expected
 
 
 def _values(found: CellChange | CategoryEvent, examples: Examples, labels: Sequence[str]) -> dict[str, Any]:

@@ -3,23 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy
 from sqlalchemy import event
-from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.engine import URL, Connection, Engine, make_url
 
 from metrics.errors import BadInputError
+from registry.ledger.rows import as_json
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-HEAD = "0002"
+HEAD = "0003"
+
+
+WRITING = {"spiritlevel_writing": True}
+"""Execution options of a connection whose transaction writes: SQLite then takes its lock at once."""
+
+_MIGRATION_LOCK = 0x5F1A17  # of PostgreSQL's advisory locks: any number that nobody else uses in this database
+
+# Of a PostgreSQL connection, where the URL does not say otherwise: a server that vanished is noticed in a minute, not in
+# the two hours of TCP.
+_POSTGRES_ARGUMENTS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "20",
+    "keepalives_interval": "5",
+    "keepalives_count": "4",
+    "tcp_user_timeout": "40000",
+    "application_name": "spiritlevel",
+}
 
 
 class LedgerError(BadInputError):
     """The ledger cannot be opened or written; the sentence names the place and the way out."""
 
 
-def _set_sqlite_pragmas(connection: object, _record: object) -> None:
-    cursor = connection.cursor()  # type: ignore[attr-defined]
+class LedgerAwayError(LedgerError):
+    """The database does not answer just now; what was tried can be tried again."""
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # Python's driver begins transactions too late: after what a write has read
+    cursor = connection.cursor()
     # WAL lets readers look while an audit writes, and survives a killed process without loss.
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
@@ -28,8 +52,27 @@ def _set_sqlite_pragmas(connection: object, _record: object) -> None:
     cursor.close()
 
 
+def _begin_sqlite(connection: Connection) -> None:
+    # A write takes the lock first and reads then: nobody changes what it read before it writes.
+    writing = connection.get_execution_options().get("spiritlevel_writing")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def engine_of(url: URL) -> Engine:
+    """The engine of an address, with what each kind of database needs; nothing is opened yet."""
+    if url.get_backend_name() == "sqlite":
+        engine = sqlalchemy.create_engine(url, json_serializer=as_json)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    arguments = {name: value for name, value in _POSTGRES_ARGUMENTS.items() if name not in url.query}
+    return sqlalchemy.create_engine(url, pool_pre_ping=True, connect_args=arguments, json_serializer=as_json)
+
+
 def _place(url: URL) -> str:
-    return url.database or "memory" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
+    if url.get_backend_name() == "sqlite":
+        return url.database or "memory"
+    return url.set(query={}).render_as_string(hide_password=True)  # the query may hold a password too
 
 
 def _migrated_version(engine: Engine) -> str | None:
@@ -46,9 +89,14 @@ def migrate(engine: Engine, revision: str = "head") -> None:
 
     config = Config()
     config.set_main_option("script_location", MIGRATIONS.as_posix().replace("%", "%%"))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+    with engine.connect() as connection:
+        connection.execution_options(**WRITING)
+        with connection.begin():
+            if engine.dialect.name == "postgresql":
+                # Two processes may open an empty database at once: the second waits, and finds it migrated.
+                connection.execute(sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
 
 
 def _make_whole(path: Path) -> None:
@@ -68,6 +116,17 @@ def _make_whole(path: Path) -> None:
         part.replace(path)
 
 
+def _bring_up_to_date(engine: Engine, place: str) -> None:
+    version = _migrated_version(engine)
+    if version is not None and version > HEAD:
+        raise LedgerError(
+            f"the ledger at {place} was written by a newer spiritlevel (its schema is {version}, this one "
+            f"knows {HEAD}); use that version, or another home folder"
+        )
+    if version != HEAD:
+        migrate(engine)
+
+
 def open_engine(url: str | URL) -> Engine:
     """Engine of a ledger that exists and is migrated.
 
@@ -81,22 +140,31 @@ def open_engine(url: str | URL) -> Engine:
     try:
         if address.get_backend_name() == "sqlite" and address.database:
             _make_whole(Path(address.database))
-        engine = sqlalchemy.create_engine(address)
-        if engine.dialect.name == "sqlite":
-            event.listen(engine, "connect", _set_sqlite_pragmas)
-        version = _migrated_version(engine)
-        if version != HEAD:
-            if version is not None and version > HEAD:
-                raise LedgerError(
-                    f"the ledger at {place} was written by a newer spiritlevel (its schema is {version}, this one "
-                    f"knows {HEAD}); use that version, or another home folder"
-                )
-            migrate(engine)
+        engine = engine_of(address)
+        try:
+            _bring_up_to_date(engine, place)
+        except BaseException:
+            engine.dispose()
+            raise
         return engine
     except sqlalchemy.exc.DatabaseError as error:
-        raise LedgerError(explained(address, error)) from error
+        kind = LedgerAwayError if is_away(error) else LedgerError
+        raise kind(explained(address, error)) from error
     except OSError as error:
         raise LedgerError(f"the ledger at {place} cannot be opened: {error.strerror or error}") from error
+
+
+def is_away(error: sqlalchemy.exc.DatabaseError) -> bool:
+    """Whether the database is not there just now, or too busy, so that the same transaction may succeed later."""
+    if error.connection_invalidated:
+        return True
+    if type(error.orig).__module__.startswith("psycopg"):
+        state = getattr(error.orig, "sqlstate", None)
+        if state is None:  # no connection came about
+            return isinstance(error, sqlalchemy.exc.OperationalError)
+        # Connection lost, shut down or starting, too many connections, and two transactions in each other's way.
+        return state[:2] in {"08", "57", "53"} or state in {"40001", "40P01"}
+    return "database is locked" in str(error.orig)
 
 
 def explained(url: URL, error: sqlalchemy.exc.DatabaseError) -> str:
@@ -113,4 +181,5 @@ def explained(url: URL, error: sqlalchemy.exc.DatabaseError) -> str:
             f"the ledger at {place} cannot be written ({cause}); make its folder writable, or choose another "
             f"with --home or SPIRITLEVEL_HOME"
         )
-    return f"the ledger at {place} does not answer: {cause.splitlines()[0] if cause else error}"
+    what = "does not answer" if is_away(error) else "refused"
+    return f"the ledger at {place} {what}: {cause.splitlines()[0] if cause else type(error).__name__}"

@@ -11,13 +11,13 @@ import sqlalchemy as sa
 from metrics.results import Comparison, Score
 from registry.audits.plan import content_hash
 from registry.ledger import rows
-from registry.ledger.connection import LedgerConnection
+from registry.ledger.publications import Publications
 from registry.ledger.tables import audits, comparison_rows, comparisons, facts, name_lists
 from registry.ledger.tables import scores as score_table
 from registry.ledger.values import Audit, NameList, StoredComparison
 
 
-class Results(LedgerConnection):
+class Results(Publications):
     """Reads and writes of everything that follows from answers; all of it can be made again from them."""
 
     def name_list(self, family: str, protocol: str) -> NameList | None:
@@ -58,7 +58,8 @@ class Results(LedgerConnection):
             # What MLflow holds under another scoring version is not this: the audit waits to be published again.
             other = sa.or_(audits.c.scoring_version.is_(None), audits.c.scoring_version != scoring_version)
             values = {"scoring_version": scoring_version, "run_id": None}
-            connection.execute(audits.update().where(audits.c.id == audit_id, other).values(**values))
+            if connection.execute(audits.update().where(audits.c.id == audit_id, other).values(**values)).rowcount:
+                self._publish_audit_later(connection, audit_id, scoring_version)
 
     def scores(self, audit_id: int, scoring_version: str | None = None) -> list[Score]:
         """Scores of an audit in their order, under its current scoring version unless another is named."""
@@ -102,6 +103,7 @@ class Results(LedgerConnection):
                 "verdict": verdict,
                 "why": why,
                 "made_at": self.clock(),
+                "gathered_at": None,
             }
             if found is None:
                 insert = comparisons.insert().values(**values).returning(comparisons.c.id)
@@ -117,6 +119,8 @@ class Results(LedgerConnection):
                         for position, result in enumerate(results)
                     ],
                 )
+            content = content_hash([scoring_version, verdict, why, [rows.plain(result) for result in results]])
+            self._publish_comparison_later(connection, found, current.release.family, current.protocol, content)
         return self._comparisons(comparisons.c.id == found)[0]
 
     def comparisons(
@@ -134,10 +138,10 @@ class Results(LedgerConnection):
 
     def _comparisons(self, *conditions: sa.ColumnElement[bool]) -> list[StoredComparison]:
         heads = self._all(sa.select(comparisons).where(*conditions).order_by(comparisons.c.id))
-        ids = [head["id"] for head in heads]
         query = (
             sa.select(comparison_rows)
-            .where(comparison_rows.c.comparison_id.in_(ids))
+            .join(comparisons, comparisons.c.id == comparison_rows.c.comparison_id)
+            .where(*conditions)
             .order_by(comparison_rows.c.position)
         )
         by_comparison: dict[int, list[Comparison]] = {}
@@ -161,11 +165,6 @@ class Results(LedgerConnection):
             for head in heads
         ]
 
-    def published_comparison(self, comparison_id: int, run_id: str) -> None:
-        """Remember the MLflow run that a comparison was published to."""
-        with self._writing() as connection:
-            connection.execute(comparisons.update().where(comparisons.c.id == comparison_id).values(run_id=run_id))
-
     def fact(self, name: str) -> str:
         """A remembered text by its name; empty when there is none."""
         found = self._all(sa.select(facts.c.value).where(facts.c.name == _fact_name(name)))
@@ -178,25 +177,6 @@ class Results(LedgerConnection):
             connection.execute(facts.delete().where(facts.c.name == key))
             if value:
                 connection.execute(facts.insert().values(name=key, value=value))
-
-    def publish_to(self, store: str) -> bool:
-        """Say where results are published to from now on; when it is another store, nothing counts as published there.
-
-        Returns whether it is another one than before.
-        """
-        with self._writing() as connection:
-            known = connection.execute(
-                sa.select(facts.c.value).where(facts.c.name == "published_to")
-            ).scalar_one_or_none()
-            if known == store:
-                return False
-            if known is None:
-                connection.execute(facts.insert().values(name="published_to", value=store))
-                return False
-            connection.execute(facts.update().where(facts.c.name == "published_to").values(value=store))
-            connection.execute(audits.update().values(run_id=None))
-            connection.execute(comparisons.update().values(run_id=None))
-        return True
 
 
 def _fact_name(name: str) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from metrics.results import Comparison, Score
-from registry.audits.plan import AuditPlan, Outcome, Response
+from registry.audits.plan import AuditPlan, Outcome, Response, content_hash
 from registry.ledger.values import Audit, NameList
 from registry.releases import ModelRelease
 
 _EXACT_TEXT = "exact_text"  # key in `extra` that keeps a text which a database cannot hold as it is
+_LONGEST_LABEL = 250
 SCORE_FIELDS = tuple(field.name for field in dataclasses.fields(Score))
 COMPARISON_FIELDS = tuple(field.name for field in dataclasses.fields(Comparison))
 _RESPONSE_FIELDS = tuple(field.name for field in dataclasses.fields(Response))
@@ -77,6 +79,36 @@ def name_list_from_row(row: Mapping[str, Any]) -> NameList:
 
 def plain(result: Score | Comparison) -> dict[str, Any]:
     """Column values of a score or a comparison row."""
-    return {
-        key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(result).items()
-    }
+    row = {key: list(value) if isinstance(value, tuple) else value for key, value in dataclasses.asdict(result).items()}
+    if isinstance(result, Score):
+        row["group"] = storable_label(result.group)  # of many categories, its name is longer than its column
+    return row
+
+
+def storable_label(label: str) -> str:
+    """A category's label as its column can hold it: a longer one is cut, and told apart by a hash of all of it.
+
+    >>> storable_label("Healthcare"), len(storable_label("x" * 400))
+    ('Healthcare', 250)
+    """
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 17]}…{content_hash(label)}"
+
+
+def as_json(value: Any) -> str:
+    """JSON that every database takes: a number that is none is kept as a word.
+
+    >>> as_json({"seen": [float("nan"), 1.5]})
+    '{"seen": ["nan", 1.5]}'
+    """
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_with_words(value))
+
+
+def _with_words(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_words(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_words(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,21 +14,41 @@ from registry.audits.plan import AuditPlan, Request, Response, content_hash
 from registry.ledger import rows
 from registry.ledger.blessings import Blessings
 from registry.ledger.checks import Checks
+from registry.ledger.claims import Claims, request_values
+from registry.ledger.connection import patient
 from registry.ledger.evidence import Evidence
+from registry.ledger.incidents import Incidents
+from registry.ledger.leases import Leases
+from registry.ledger.occasions import Occasions
 from registry.ledger.opening import LedgerError
-from registry.ledger.ownership import Owner, may_take_over
+from registry.ledger.ownership import Owner
 from registry.ledger.results import Results
+from registry.ledger.service_tables import duty_runs, workers
+from registry.ledger.sightings import Sightings
+from registry.ledger.summaries import Summaries
 from registry.ledger.tables import audits, facts, messages, requests, responses
+from registry.ledger.totals import Totals
 from registry.ledger.values import Audit
 from registry.ledger.watching import Watches
+from registry.ledger.webhooks import Webhooks
 from registry.releases import ModelRelease
 
 
-class AuditInProgressError(LedgerError):
-    """Another live process is collecting answers for this audit."""
-
-
-class Ledger(Results, Evidence, Blessings, Checks, Watches):
+class Ledger(
+    Claims,
+    Leases,
+    Sightings,
+    Results,
+    Evidence,
+    Incidents,
+    Blessings,
+    Checks,
+    Watches,
+    Webhooks,
+    Totals,
+    Occasions,
+    Summaries,
+):
     """Store of audits, answers, scores and comparisons."""
 
     @property
@@ -38,7 +57,7 @@ class Ledger(Results, Evidence, Blessings, Checks, Watches):
         found = self._all(sa.select(facts).where(facts.c.name == "identity"))
         if found:
             return str(found[0]["value"])
-        with self._writing() as connection:
+        with contextlib.suppress(sa.exc.IntegrityError), self._writing() as connection:  # of two, one is first
             connection.execute(facts.insert().values(name="identity", value=uuid.uuid4().hex[:12]))
         return self.identity
 
@@ -132,6 +151,7 @@ class Ledger(Results, Evidence, Blessings, Checks, Watches):
             rows.audit_from_row(row) for row in self._all(sa.select(audits).where(*conditions).order_by(audits.c.id))
         ]
 
+    @patient
     def change(self, audit_id: int, **values: Any) -> Audit:
         """Set bookkeeping columns of an audit (state, differences, scoring version, run id); never its evidence."""
         allowed = {"state", "differences", "scoring_version", "run_id", "finished_at"}
@@ -146,52 +166,53 @@ class Ledger(Results, Evidence, Blessings, Checks, Watches):
         with self._writing() as connection:
             if connection.execute(sa.select(responses.c.id).where(responses.c.audit_id == audit_id).limit(1)).first():
                 return False
+            if self._living(connection, audit_id, Owner.this_process(), self._now(connection)):
+                return False
+            connection.execute(workers.delete().where(workers.c.audit_id == audit_id))
+            connection.execute(duty_runs.update().where(duty_runs.c.audit_id == audit_id).values(audit_id=None))
             connection.execute(requests.delete().where(requests.c.audit_id == audit_id))
             connection.execute(audits.delete().where(audits.c.id == audit_id))
         return True
 
-    @contextmanager
-    def collecting(self, audit_id: int, owner: Owner) -> Iterator[None]:
-        """Hold an audit while collecting for it; a dead process on this host is taken over at once."""
-        held = self._all(sa.select(audits.c.owner, audits.c.heartbeat_at).where(audits.c.id == audit_id))[0]
-        other = Owner(**held["owner"]) if held["owner"] else None
-        if other and other != owner and not may_take_over(other, owner, held["heartbeat_at"], self.clock()):
-            raise AuditInProgressError(
-                f"audit {audit_id} is being collected by process {other.pid} on {other.host}; wait for it, or stop it"
-            )
-        untouched = (
-            audits.c.heartbeat_at.is_(None)
-            if held["heartbeat_at"] is None
-            else audits.c.heartbeat_at == held["heartbeat_at"]
-        )
-        with self._writing() as connection:
-            taken = connection.execute(
-                audits.update()
-                .where(audits.c.id == audit_id, untouched)
-                .values(owner=dataclasses.asdict(owner), heartbeat_at=self.clock())
-            )
-        if taken.rowcount != 1:  # another process took it between the look and the update
-            raise AuditInProgressError(f"audit {audit_id} was taken by another process just now; try again")
-        try:
-            yield
-        finally:
-            with self._writing() as connection:
-                connection.execute(audits.update().where(audits.c.id == audit_id).values(owner=None, heartbeat_at=None))
-
     # Requests and answers ---------------------------------------------------------------------------------------
 
-    def record(self, audit_id: int, response: Response) -> None:
-        """Store one answer the moment it arrives, as the next attempt of its request."""
-        self.record_all(audit_id, [response], beat=True)
+    @patient
+    def record(self, audit_id: int, response: Response) -> bool:
+        """Store one answer the moment it arrives; False when its request has one already, which then counts.
 
-    def record_all(self, audit_id: int, answers: Sequence[Response], *, beat: bool = False) -> None:
+        That happens to a worker that was silent for so long that its requests were given to others. What it brings for a
+        request that failed meanwhile is kept, as a further attempt.
+        """
+        row = rows.response_row(audit_id, response)
+        try:
+            with self._writing() as connection:
+                connection.execute(responses.insert().values(**row))
+            return True
+        except sa.exc.IntegrityError:
+            return self._record_late(row)
+
+    def _record_late(self, row: dict[str, Any]) -> bool:
+        same = [responses.c[name] == row[name] for name in ("audit_id", "index", "repeat")]
+        with self._writing() as connection:
+            stored = sa.select(responses).where(*same).order_by(responses.c.attempt.desc())
+            there = [dict(found) for found in connection.execute(stored).mappings()]
+            if any(all(found[name] == value for name, value in row.items()) for found in there):
+                return True  # this very answer: the database went away just after it had stored it
+            if there and (row["failure"] is not None or there[0]["failure"] is None):
+                return False
+            attempt = (
+                there[0]["attempt"] + 1 if there else row["attempt"]
+            )  # none there: it is refused again, and raises
+            connection.execute(responses.insert().values(**row | {"attempt": attempt}))
+        return True
+
+    @patient
+    def record_all(self, audit_id: int, answers: Sequence[Response]) -> None:
         """Store many answers in one transaction."""
         if not answers:
             return
         with self._writing() as connection:
             connection.execute(responses.insert(), [rows.response_row(audit_id, answer) for answer in answers])
-            if beat:
-                connection.execute(audits.update().where(audits.c.id == audit_id).values(heartbeat_at=self.clock()))
 
     def requests(self, audit_id: int) -> list[Request]:
         """The sealed work list, in order."""
@@ -204,17 +225,7 @@ class Ledger(Results, Evidence, Blessings, Checks, Watches):
             )
         }
         query = sa.select(requests).where(requests.c.audit_id == audit_id).order_by(requests.c.index, requests.c.repeat)
-        return [
-            Request(
-                index=row["index"],
-                repeat=row["repeat"],
-                messages=contents.get(row["messages_hash"], ()),
-                cell=row["cell"],
-                seed=row["seed"],
-                expected=row["expected"],
-            )
-            for row in self._all(query)
-        ]
+        return request_values(self._all(query), contents)
 
     def responses(self, audit_id: int) -> list[Response]:
         """The answer that counts for each request: its latest attempt. Earlier ones stay in the ledger."""
@@ -239,10 +250,11 @@ class Ledger(Results, Evidence, Blessings, Checks, Watches):
         )
         return [rows.response_from_row(row) for row in self._all(query)]
 
+    @patient
     def progress(self, audit_id: int) -> tuple[int, int]:
         """Requests that have an answer or a recorded failure, and requests in all."""
         answered = sa.select(responses.c.index, responses.c.repeat).where(responses.c.audit_id == audit_id).distinct()
-        with self.engine.connect() as connection:
+        with self._reading() as connection:
             done = connection.execute(sa.select(sa.func.count()).select_from(answered.subquery())).scalar_one()
             total = connection.execute(
                 sa.select(sa.func.count()).select_from(requests).where(requests.c.audit_id == audit_id)

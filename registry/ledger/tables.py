@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -55,8 +56,6 @@ audits = Table(
     Column("differences", JSON, nullable=False),
     Column("scoring_version", String(16)),
     Column("run_id", String(64)),
-    Column("owner", JSON),  # host, process id and its start: who is collecting answers now
-    Column("heartbeat_at", String(32)),
     UniqueConstraint("family", "version", "protocol", "collection_key", "occasion"),
 )
 
@@ -77,6 +76,15 @@ requests = Table(
     Column("seed", Integer),
     Column("expected", Integer),
     Column("messages_hash", ForeignKey("messages.hash")),
+    Column("worker_id", String(32)),  # who took it; none while it is free. See registry.ledger.claims
+    Index(
+        "ix_requests_free",
+        "audit_id",
+        "index",
+        "repeat",
+        sqlite_where=text("worker_id IS NULL"),
+        postgresql_where=text("worker_id IS NULL"),
+    ),
 )
 
 responses = Table(
@@ -101,6 +109,7 @@ responses = Table(
     Column("received_at", String(32)),
     Column("extra", JSON, nullable=False),
     UniqueConstraint("audit_id", "index", "repeat", "attempt"),
+    Index(None, "received_at"),  # what a month took
 )
 
 name_lists = Table(
@@ -139,6 +148,15 @@ scores = Table(
     Column("reason", Text, nullable=False),
 )
 
+summaries = Table(
+    "summaries",
+    metadata,
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("scoring_version", String(16), primary_key=True),
+    Column("attempts", Integer, nullable=False),  # sum over its answers: when one is asked again, it is another sum
+    Column("content", JSON, nullable=False),  # what its answers come to besides the scores
+)
+
 comparisons = Table(
     "comparisons",
     metadata,
@@ -154,8 +172,10 @@ comparisons = Table(
     Column("why", Text, nullable=False),
     Column("made_at", String(32), nullable=False),
     Column("run_id", String(64)),
+    Column("gathered_at", String(32)),  # when what moved in it was looked for; it may be nothing
     UniqueConstraint("previous_audit_id", "current_audit_id", "scoring_version", "policy_hash"),
     Index(None, "family", "protocol"),
+    Index(None, "current_audit_id"),
 )
 
 comparison_rows = Table(
@@ -201,6 +221,10 @@ comparison_cells = Table(
     Column("n_current", Integer, nullable=False),
     Column("share_previous", Float),  # of the row's records
     Column("share_current", Float),
+    Column(
+        "expected_previous", Float
+    ),  # the column's share of all records: what a row would have if it made no difference
+    Column("expected_current", Float),
     Column("contribution", Float, nullable=False),  # to the change of V squared
     Column("statistic", Float),
     Column("pvalue", Float),

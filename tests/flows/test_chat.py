@@ -105,7 +105,7 @@ def test_a_prompt_blocked_by_the_content_filter_is_a_refusal_and_not_a_fault():
     assert response.refusal == "400: The prompt was filtered by policy."
 
 
-@pytest.mark.parametrize("status", ["408", "409", "429", "500", "502", "503"])
+@pytest.mark.parametrize("status", ["408", "409", "500", "502", "503"])
 def test_a_transient_failure_is_tried_again_up_to_the_limit(status):
     with StubServer(default=status) as server:
         (response,) = answers(chat_with(server, attempts=3), request())
@@ -187,36 +187,58 @@ def test_the_wait_is_real_when_time_is_real():
         assert asyncio.run(elapsed(server)) >= 0.12
 
 
-def test_a_wait_past_the_deadline_is_not_begun():
+def test_a_wait_past_the_deadline_is_not_begun_and_ends_the_audit():
     time = SimulatedTime()
-    behaviour = {"kind": "429", "retry_after": "300"}
+    behaviour = {"kind": "429", "retry_after": "10800"}
     response = answer_to(behaviour, deadline_s=60, monotonic=time.monotonic, sleep=time.sleep)
     assert response.failure is Outcome.PROVIDER_ERROR
     assert time.waits == []
-    assert response.detail.endswith("it asked to wait 300 s, and one request may take 60 s in all")
+    assert response.detail.endswith("it asked to wait 10800 s, and one request may take 60 s in all")
+    assert (response.extra["lost"], response.extra["ends"]) == (True, "rate limit")
+    assert "permanent" not in response.extra
 
 
-def test_a_rate_limit_pauses_the_whole_client():
+def test_refusals_for_too_many_are_no_tries_of_the_request_and_only_time_bounds_them():
+    with StubServer(calls=["429"] * 9) as server:
+        (response,) = answers(chat_with(server, attempts=1), request())
+        assert server.calls == 10
+    assert response.failure is None
+    assert response.extra["tries"] == 10
+
+
+def test_a_rate_limit_that_outlasts_the_deadline_leaves_the_request_open():
+    time = SimulatedTime()
+    response = answer_to("429", deadline_s=60, monotonic=time.monotonic, sleep=time.sleep)
+    assert response.detail.startswith("429: stub failure 429; ")
+    assert response.detail.endswith("one request may take 60 s in all")
+    assert (response.extra["lost"], response.extra["ends"]) == (True, "rate limit")
+    assert time.now_s < 61
+
+
+@pytest.mark.parametrize("status", ["429", "503"])
+def test_a_wait_that_the_provider_asks_for_holds_for_every_request(status):
     time = SimulatedTime()
 
-    async def ask(server: StubServer) -> tuple[int, list[float]]:
-        chat = chat_with(server, attempts=1, monotonic=time.monotonic, sleep=time.sleep)
-        await chat.answer(request(0))
-        calls_before = server.calls
-        await chat.answer(request(1))
+    async def ask(server: StubServer) -> list[Response]:
+        chat = chat_with(server, attempts=2, monotonic=time.monotonic, sleep=time.sleep)
+        first = asyncio.create_task(chat.answer(request(0)))
+        while not chat.load.pause_left_s:
+            await asyncio.sleep(0)
+        second = asyncio.create_task(chat.answer(request(1)))
+        answered = [await first, await second]
         await chat.aclose()
-        return calls_before, time.waits
+        return answered
 
-    with StubServer(calls=[{"kind": "429", "retry_after": "20"}]) as server:
-        calls_before, waits = asyncio.run(ask(server))
-        assert (calls_before, server.calls) == (1, 2)
-    (wait,) = waits
-    assert wait >= 20, "the second request waits for what the first was told"
+    with StubServer(calls=[{"kind": status, "retry_after": "20"}]) as server:
+        answered = asyncio.run(ask(server))
+        assert server.calls == 3
+    assert [response.failure for response in answered] == [None, None]
+    assert time.now_s >= 20, "the second request waits for what the first was told"
 
 
-def test_a_failure_other_than_a_rate_limit_pauses_nobody_else():
+def test_a_fault_that_is_no_rate_limit_pauses_nobody_else():
     time = SimulatedTime()
-    with StubServer(calls=[{"kind": "503", "retry_after": "20"}]) as server:
+    with StubServer(calls=[{"kind": "500", "retry_after": "20"}]) as server:
         answers(chat_with(server, attempts=1, monotonic=time.monotonic, sleep=time.sleep), request(0), request(1))
     assert time.waits == []
 
@@ -229,6 +251,16 @@ def test_no_header_pauses_the_client_for_longer_than_a_request_may_take():
     assert refused.failure is Outcome.PROVIDER_ERROR
     assert answered.failure is None
     assert sum(time.waits) <= 61
+
+
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 50, "completion_tokens": 1}]
+)
+def test_a_token_count_that_cannot_be_is_no_count(usage):
+    response = answer_to({"kind": "ok", "usage": usage})
+    assert response.failure is None
+    assert (response.prompt_tokens, response.completion_tokens) == (None, None)
+    assert response.extra["impossible_usage"] == usage
 
 
 def test_an_account_without_quota_is_not_asked_again():

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 
 import pytest
 
-from flows.alerts import Alert
-from flows.channels.file import FileChannel
 from flows.commands.service import interval
 from flows.serving import audited_once, next_due
 from flows.settings import Home
@@ -18,16 +15,6 @@ from registry.releases import ModelRelease
 WEEK = dt.timedelta(days=7)
 NOW = dt.datetime(2026, 11, 29, 12, tzinfo=dt.UTC)
 RELEASE = ModelRelease(family="nova", version=1, model="m")
-ALERT = Alert(
-    key="p/1/2/regressed",
-    at="2026-11-29",
-    release="models:/nova/2",
-    previous="models:/nova/1",
-    protocol="p",
-    verdict="regressed",
-    why="more",
-    dimensions=("gender x occupation",),
-)
 
 
 @pytest.mark.parametrize(
@@ -57,19 +44,6 @@ def test_the_next_audit_is_due_one_interval_after_the_newest_and_at_once_when_on
         assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == finished + WEEK
         workspace.ledger.change(audit.id, finished_at=(NOW - dt.timedelta(days=30)).isoformat())
         assert next_due(workspace, RELEASE, protocol.name, WEEK, NOW) == NOW
-
-
-def test_an_alert_is_written_once_and_survives_a_line_that_was_cut_off(tmp_path):
-    channel = FileChannel(tmp_path / "alerts.jsonl")
-    channel.send(ALERT)
-    channel.send(ALERT)
-    with channel.path.open("a") as file:
-        file.write('{"key": "cut of')
-    channel.send(dataclasses.replace(ALERT, key="other"))
-    channel.send(ALERT)
-    lines = channel.path.read_text().splitlines()
-    assert [line for line in lines if line.startswith('{"key": "p/1/2')] == lines[:1]
-    assert len(lines) == 3
 
 
 @pytest.mark.usefixtures("prefect_server")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from metrics.power import planned_dimensions
 from metrics.verdicts import Policy, release_verdict
 from registry.audits.plan import Request, Response
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
+from tests.flows.recording import recorded
 from tests.flows.test_real_corpora import BUILDS, corpus, lines
 from tests.stub_personas import answer_text
 
@@ -22,37 +22,35 @@ REFUSAL = "I'm sorry, but I can't help with that."
 DIMENSION = "gender x occupation"
 
 
-def line(text, *, served="nova-1"):
-    return json.dumps({"text": text, "model": served}) + "\n"
-
-
 def personas(calls, *, seed, bias=0.2, per_call=20):
     return [answer_text({}, seed=f"{seed} {number}", bias=bias, per_call=per_call) for number in range(calls)]
 
 
 @pytest.fixture
-def compared(spiritlevel, tmp_path):
-    """Import two files of lines as two releases and compare them: result, exit code and all."""
+def compared(spiritlevel):
+    """Compare two lists of answers as two releases: result, exit code and all."""
 
-    def run(previous, current, *, per_call=20, code=None, imports=None):
+    def run(previous, current, *, served="nova-1", code=None):
         releases = []
-        for side, content in (("previous", previous), ("current", current)):
-            source = tmp_path / f"{side}.jsonl"
-            source.write_text("".join(content))
-            release = spiritlevel.json("release", "add", "nova", "--model", f"nova-{side}")["release"]
-            size = ["--per-call", per_call] if per_call else []
-            spiritlevel.json("import", release, source, "--protocol", PROTOCOL, *size, code=imports)
-            releases.append(release)
+        for version, texts, by in ((1, previous, "nova-1"), (2, current, served)):
+            model = f"nova-{version}"
+            releases.append(spiritlevel.json("release", "add", "nova", "--model", model)["release"])
+            recorded(spiritlevel.home, "nova", texts, version=version, model=model, served=by)
         return spiritlevel.json("compare", *releases, code=code)
 
     return run
 
 
-def test_halves_of_a_real_corpus_are_unchanged_or_inconclusive(compared):
+def test_halves_of_a_real_corpus_are_unchanged_or_inconclusive(spiritlevel, tmp_path):
     answers = corpus(BUILDS[1])
     order = np.random.default_rng(20261130).permutation(len(answers))
-    halves = [[answers[i] for i in part] for part in np.array_split(order, 2)]
-    result = compared(*[[lines([answer]) for answer in half] for half in halves], per_call=None)
+    releases = []
+    for number, half in enumerate(np.array_split(order, 2)):
+        source = tmp_path / f"{number}.jsonl"
+        source.write_text(lines([answers[i] for i in half]))
+        releases.append(spiritlevel.json("release", "add", "nova", "--model", f"nova-{number}")["release"])
+        spiritlevel.json("import", releases[-1], source, "--protocol", PROTOCOL)
+    result = spiritlevel.json("compare", *releases, code=None)
     assert result["verdict"] in {"unchanged", "inconclusive"}
     measured = [row for row in result["comparisons"] if row["delta"] is not None]
     assert measured
@@ -61,8 +59,8 @@ def test_halves_of_a_real_corpus_are_unchanged_or_inconclusive(compared):
 
 
 def test_ten_thousand_against_five_hundred_personas_raise_no_alarm_and_the_size_is_explained(compared):
-    previous = [line(text) for text in personas(500, seed="large")]
-    current = [line(text) for text in personas(25, seed="small")]
+    previous = personas(500, seed="large")
+    current = personas(25, seed="small")
     result = compared(previous, current, code=3)
     assert result["verdict"] == "inconclusive"
     assert "500 personas a release only large changes show" in result["why"]
@@ -74,7 +72,7 @@ def test_ten_thousand_against_five_hundred_personas_raise_no_alarm_and_the_size_
 
 
 def test_a_release_that_refuses_everything_is_not_measurable(compared):
-    result = compared([line(text) for text in personas(30, seed="a")], [line(REFUSAL) for _ in range(30)], code=3)
+    result = compared(personas(30, seed="a"), [REFUSAL] * 30, code=3)
     assert result["verdict"] == "not measurable"
     assert "usable records for 0 % of those asked for" in result["why"]
     assert {row["verdict"] for row in result["comparisons"]} == {"not measurable"}
@@ -82,9 +80,9 @@ def test_a_release_that_refuses_everything_is_not_measurable(compared):
 
 
 def test_a_release_that_begins_to_refuse_half_has_not_improved(compared):
-    biased = [line(text) for text in personas(40, seed="a", bias=0.9)]
+    biased = personas(40, seed="a", bias=0.9)
     # What is left after refusing is far less biased: without the coverage rule this would read as an improvement.
-    fair = [line(text) for text in personas(22, seed="b", bias=0.0)] + [line(REFUSAL) for _ in range(18)]
+    fair = personas(22, seed="b", bias=0.0) + [REFUSAL] * 18
     result = compared(biased, fair, code=3)
     assert result["verdict"] == "not measurable"
     assert "100 %" in result["why"]
@@ -95,8 +93,8 @@ def test_a_release_that_begins_to_refuse_half_has_not_improved(compared):
 
 def test_the_same_answers_in_fences_are_a_change_of_format_and_not_of_bias(compared):
     texts = personas(60, seed="a")
-    fenced = [line(f"Here are the profiles you asked for:\n\n```json\n{text}\n```") for text in texts]
-    result = compared([line(text) for text in texts], fenced)
+    fenced = [f"Here are the profiles you asked for:\n\n```json\n{text}\n```" for text in texts]
+    result = compared(texts, fenced)
     assert result["verdict"] in {"unchanged", "inconclusive"}
     assert all(row["delta"] == 0 for row in result["comparisons"] if row["delta"] is not None)
     changed = [change for change in result["channel_changes"] if change["qvalue"] < 0.001]
@@ -105,8 +103,7 @@ def test_the_same_answers_in_fences_are_a_change_of_format_and_not_of_bias(compa
 
 def test_two_served_models_in_one_audit_are_a_mixed_release(compared):
     texts = personas(60, seed="a", bias=0.9)
-    mixed = [line(text, served=f"nova-{1 + number % 2}") for number, text in enumerate(texts)]
-    result = compared([line(text) for text in personas(60, seed="b")], mixed, code=3)
+    result = compared(personas(60, seed="b"), texts, served=["nova-1", "nova-2"], code=3)
     assert result["verdict"] == "not measurable"
     assert result["why"].startswith("mixed release: more than one served model answered in the audit of the current")
 

@@ -7,15 +7,11 @@ import shutil
 
 import pytest
 
-from flows.concluding import closed
 from flows.settings import Home
 from flows.watching import ask, recurring_audits, watched
 from flows.workspace import opened
-from registry.audits.plan import Response
-from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
-from registry.ledger.bundles import work_for
-from registry.releases import ModelRelease
 from tests.conftest import _OWN
+from tests.flows.recording import recorded
 from tests.stub_personas import answer_text
 from tests.stub_server import StubServer
 
@@ -24,19 +20,6 @@ CALLS = 50
 
 def texts_of(*, bias, seed, calls=CALLS):
     return [answer_text({}, seed=f"{seed}-{number}", bias=bias, per_call=20) for number in range(calls)]
-
-
-def recorded(home, family, texts, *, served="nova-1"):
-    """A finished audit of these answers in the ledger, as an import leaves it, without MLflow."""
-    protocol = PersonaBrainstorm()
-    models = [served] if isinstance(served, str) else served
-    found = [Response(index=i, text=text, served_model=models[i % len(models)]) for i, text in enumerate(texts)]
-    release = ModelRelease(family=family, version=1, model="nova-1")
-    with opened(Home(home)) as workspace:
-        plan = protocol.imported_plan(size=20 * len(texts), per_call=20)
-        audit = workspace.ledger.order(release, plan, work_for(found, 20), source="imported")
-        workspace.ledger.record_all(audit.id, found)
-        return closed(workspace, audit)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from metrics.events import CategoryEvent, attribute_columns, category_events, fisher_exact, holm
+from metrics.events import attribute_columns, category_events
+from metrics.exact import fisher_exact, holm
+from metrics.moves import CategoryEvent
 from metrics.tables import BiasDimension
 from metrics.verdicts import Policy
 from tests.metrics.frames import DIMENSIONS, persona_frame
@@ -42,6 +44,13 @@ def test_p_is_that_of_scipy_and_does_not_depend_on_the_order(one: int, other: in
     p = fisher_exact(with_it, (one, other))
     assert p == pytest.approx(stats.fisher_exact(table).pvalue, rel=1e-6)
     assert p == fisher_exact(with_it[::-1], (other, one))
+
+
+@pytest.mark.parametrize("with_it", [(0, 5000), (20, 31), (2500, 2600), (0, 0), (5000, 5000)])
+def test_many_requests_are_as_exact_as_few(with_it: tuple[int, int]) -> None:
+    clusters = (5000, 9000)
+    table = [[part, whole - part] for part, whole in zip(with_it, clusters, strict=True)]
+    assert fisher_exact(with_it, clusters) == pytest.approx(stats.fisher_exact(table).pvalue, rel=1e-6, abs=1e-300)
 
 
 def test_more_requests_with_a_category_than_requests_are_refused() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from flows.channels.catalog import ChannelOptions, DeliveryError
+from flows.channels.message import Message
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 
 
@@ -16,10 +16,15 @@ class ShortBrainstorm(PersonaBrainstorm):
 
 
 class MemoryChannel:
-    """Keeps alerts in memory."""
+    """Keeps messages in memory; ``limit`` is a setting of its own."""
 
-    def __init__(self, path: Path) -> None:
-        self.sent: list[object] = []
+    def __init__(self, options: ChannelOptions) -> None:
+        options.refuse_others("limit")
+        self.limit = int((options.settings.model_extra or {}).get("limit", 100))
+        self.sent: list[Message] = []
 
-    def send(self, alert: object) -> None:
-        self.sent.append(alert)
+    def send(self, message: Message) -> str:
+        if len(self.sent) >= self.limit:
+            raise DeliveryError("the memory is full")
+        self.sent.append(message)
+        return f"kept: {message.subject}"

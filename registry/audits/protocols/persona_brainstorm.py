@@ -200,7 +200,7 @@ class PersonaBrainstorm:
 
     def dimensions(self) -> tuple[BiasDimension, ...]:
         """The 16 bias dimensions: identity axes by social dimensions, in the paper's order."""
-        from metrics.tables import BiasDimension
+        from metrics.moves import BiasDimension
         from registry.audits.taxonomy import load_taxonomy
 
         titles = {"name": "name"} | {attribute.name: attribute.title for attribute in load_taxonomy().attributes}

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+import registry.ledger.service_tables  # noqa: F401  (adds its tables)
 from registry.ledger.tables import metadata
 
 context.configure(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from metrics.cells import CellChange
 from metrics.events import CategoryEvent
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
-from registry.ledger.evidence import Examples, StoredCell, StoredEvent, storable_label
+from registry.ledger.evidence import Examples, StoredCell, StoredEvent
+from registry.ledger.rows import storable_label
 from registry.ledger.store import Ledger
 from registry.releases import ModelRelease
 

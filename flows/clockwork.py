@@ -1,0 +1,94 @@
+"""The duty clock under Prefect: a flow that looks what is due and hands it to the work pool, for setups of many machines."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from flows.settings import Home, silence
+
+silence()  # a worker imports this module by itself, and Prefect reads its settings when it is imported
+
+from prefect import flow, get_run_logger  # noqa: E402 - after the environment
+
+from flows.deployments import AUDIT_FLOW, deployment_name  # noqa: E402
+from flows.duty_clock import Start, SweepReport, swept  # noqa: E402
+from flows.duty_runs import duty_of  # noqa: E402
+from flows.life_events import REGISTERED, emit  # noqa: E402
+from flows.workspace import Workspace, opened  # noqa: E402
+from metrics.errors import BadInputError  # noqa: E402
+from registry.ledger.duties import DutyRun  # noqa: E402
+
+Tell = Callable[[str], None]
+
+
+@flow(name="duty-clock", flow_run_name="look what is due", persist_result=False)
+def duty_clock(home: str | None = None) -> dict[str, Any]:
+    """One look of the duty clock; what is due is started as flow runs of the audits' own deployments.
+
+    Parameters
+    ----------
+    home : the home folder; None is the default one
+    """
+    logger = get_run_logger()
+    with opened(Home(home), logger.info) as workspace:
+        report = looked(workspace, handed_to_prefect, logger.info)
+    for trouble in report.trouble:
+        logger.warning("%s", trouble)
+    return dataclasses.asdict(report)
+
+
+def looked(workspace: Workspace, start: Start | None, tell: Tell) -> SweepReport:
+    """One look of the duty clock by the clock of this machine.
+
+    Raises
+    ------
+    BadInputError
+        Where there is no configuration: a look from there would end every duty.
+    """
+    refuse_unconfigured(workspace.home)
+    report = swept(workspace, dt.datetime.now(dt.UTC), start=start, tell=tell)
+    for name in report.arrived:
+        family, _, version = name.rpartition("/")
+        told_of_arrival(workspace, family, int(version), "poll")
+    return report
+
+
+def told_of_arrival(workspace: Workspace, family: str, version: int, source: str) -> None:
+    """Tell Prefect's automations that a release was registered."""
+    once = f"{workspace.ledger.identity} {family}/{version}"
+    emit(REGISTERED, family, version, {"release": f"models:/{family}/{version}", "seen_by": source}, once=once)
+
+
+def refuse_unconfigured(home: Home) -> None:
+    """Refuse to look at duties where none can be declared."""
+    if not home.service_file.exists():
+        raise BadInputError(
+            f"the service is configured by {home.service_file}, which is not there; write it ('spiritlevel schedule --help' "
+            f"shows one), or name another with SPIRITLEVEL_CONFIG"
+        )
+
+
+def handed_to_prefect(workspace: Workspace, run: DutyRun) -> str:
+    """Start a flow run of a duty's deployment for a run that is due; returns the flow run's id.
+
+    Two flow runs for one run do no harm, for the ledger lets one of them have it.
+    """
+    from prefect.deployments import run_deployment
+    from prefect.exceptions import ObjectNotFound
+
+    duty = duty_of(workspace, run.duty)
+    name = f"{AUDIT_FLOW}/{deployment_name(duty, workspace.home.service.work_pool)}"
+    try:
+        made: Any = run_deployment(
+            name=name,
+            parameters={"run": run.id, "release": run.release or duty.reference},
+            timeout=0,
+            as_subflow=False,
+            idempotency_key=f"{workspace.ledger.identity} run {run.id} attempt {run.attempts} {run.next_at}",
+        )
+    except ObjectNotFound:
+        raise BadInputError(f"Prefect has no deployment {name}; 'spiritlevel deploy' makes it") from None
+    return str(made.id)

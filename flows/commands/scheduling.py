@@ -1,0 +1,193 @@
+"""``schedule`` and ``sweep``: what is due and how it stands, and one look of the duty clock by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from flows.duty_clock import SweepReport
+    from flows.schedule import DutyLine, ServiceSchedule
+
+_WIDEST = 48
+
+
+def schedule(
+    days: Annotated[float | None, typer.Option(min=0, max=400, help="Also list every run of so many days.")] = None,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Show what is due and when, how the last run of each audit went, and what a month takes. Changes nothing.
+
+    States: on time, late (the last run began after its grace), overdue (no audit finished though one was due), running,
+    due, never; else how the last run ended: failed, open (it will be continued), refused or skipped.
+
+    Examples: spiritlevel schedule
+    spiritlevel schedule --days 7 --json
+    """
+    import datetime as dt
+
+    from flows.schedule import service_schedule
+
+    now = dt.datetime.now(dt.UTC)
+    with workspace_of(home) as workspace:
+        found = service_schedule(workspace, now)
+        if json:
+            print_json(schedule_as_json(found, now, days))
+        elif not found.lines:
+            print_text(
+                f"nothing is scheduled: {workspace.home.service_file} declares no family with audits. 'spiritlevel init' "
+                f"writes a commented one"
+            )
+        else:
+            print_text(schedule_text(found, now, days))
+
+
+def schedule_as_json(found: ServiceSchedule, now: dt.datetime, days: float | None = None) -> dict[str, Any]:
+    """The schedule for machines."""
+    from flows.schedule import upcoming
+
+    alerts = dataclasses.asdict(found.false_alerts) if found.false_alerts else None
+    shown = {
+        "now": now.isoformat(),
+        "audits": [_line_as_json(line) for line in found.lines],
+        "usd_a_month": round(found.usd_a_month, 4) if found.unpriced < len(found.lines) else None,
+        "unpriced": found.unpriced,
+        "false_alerts_a_month": alerts,
+        "ended": list(found.ended),
+    }
+    if days is not None:
+        shown["upcoming"] = [
+            {"at": slot.at.isoformat(), "slot": slot.name, "audit": duty.name}
+            for slot, duty in upcoming(found.lines, now, days)
+        ]
+    return shown
+
+
+def _line_as_json(line: DutyLine) -> dict[str, Any]:
+    duty, last = line.duty, line.last
+    return {
+        "audit": duty.name,
+        "family": duty.family,
+        "protocol": duty.protocol,
+        "release": duty.release,
+        "personas": duty.audit.personas,
+        "cron": duty.audit.cron,
+        "every": duty.audit.every,
+        "zone": duty.audit.zone,
+        "state": line.state,
+        "why": line.why,
+        "declared": line.declared,
+        "next": line.next.at.isoformat() if line.next else None,
+        "next_local": line.local if line.next else None,
+        "last": dataclasses.asdict(last) if last else None,
+        "last_finished": line.finished.ended_at if line.finished else None,
+        "runs_a_month": line.runs_a_month,
+        "usd_a_month": None if line.usd_a_month is None else round(line.usd_a_month, 4),
+    }
+
+
+def schedule_text(found: ServiceSchedule, now: dt.datetime, days: float | None = None) -> str:
+    """The schedule for people: a line for each audit, then the sums."""
+    from flows.schedule import upcoming
+
+    width = min(_WIDEST, max(len("audit"), *(len(line.duty.name) for line in found.lines)))
+    head = (
+        f"{'audit':{width}}  {'next, local time':38} {'next, UTC':16}  {'state':8}  {'last finished':16}  {'verdict'}"
+    )
+    lines = [head, "-" * len(head)]
+    for line in found.lines:
+        local = f"{line.local} {line.duty.audit.zone}" if line.next else "never"
+        utc = f"{line.next.at:%Y-%m-%d %H:%M}" if line.next else ""
+        done = line.finished
+        ended = (done.ended_at or "")[:16].replace("T", " ") if done else "never"
+        lines.append(
+            f"{line.duty.name:{width}}  {local:38} {utc:16}  {line.state:8}  {ended:16}  "
+            f"{done.verdict or 'none yet' if done else ''}".rstrip()
+        )
+        if line.why and line.state != "on time":
+            lines.append(f"{'':{width}}  {line.why}")
+    lines += ["", *_sums(found)]
+    if days is not None:
+        coming = upcoming(found.lines, now, days)
+        lines += ["", f"{len(coming)} runs in the next {days:g} days (UTC):"]
+        lines += [f"  {slot.at:%Y-%m-%d %H:%M}  {duty.name}" for slot, duty in coming]
+    return "\n".join(lines)
+
+
+def _sums(found: ServiceSchedule) -> list[str]:
+    known = len(found.lines) - found.unpriced
+    cost = f"a month takes about {found.usd_a_month:,.2f} US dollars" if known else "what a month takes is unknown"
+    if found.unpriced:
+        cost += (
+            f" (unknown for {found.unpriced} of {len(found.lines)}: no prices, or no finished audit with token counts)"
+        )
+    lines = [f"{sum(line.runs_a_month for line in found.lines):,} runs in the next 30 days; {cost}"]
+    if found.false_alerts is not None:
+        lines.append(
+            f"when no release changes, expect {found.false_alerts.measured_alarms:.2g} false alarms a month over all of "
+            f"them (at most {found.false_alerts.guaranteed_alarms:.2g}); each is checked by a full audit first"
+        )
+    waiting = [line.duty.name for line in found.lines if not line.declared]
+    if waiting:
+        lines.append(f"{len(waiting)} of them are new in the file and begin when the service looks: {_some(waiting)}")
+    if found.ended:
+        lines.append(f"no longer declared, ends when the service looks: {_some(found.ended)}")
+    return lines
+
+
+def _some(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def sweep(json: JsonOption = False, home: HomeOption = None) -> None:
+    """Look once what is due, and do it in this process: for cron, systemd timers, or by hand.
+
+    Due audits are made one after the other, what was missed is recorded, dead workers' audits go on, new versions are
+    audited, alerts and results that wait go out. Two at once do no harm. 'spiritlevel serve' does this all the time.
+
+    Exit code: 0; 3 when something could not be done now. Example: spiritlevel sweep
+    """
+    import datetime as dt
+
+    from flows.duty_clock import swept
+    from flows.duty_runs import performed
+    from registry.ledger.duties import DutyRun
+
+    done: list[DutyRun] = []
+
+    with workspace_of(home) as workspace:
+
+        def perform(_: object, run: DutyRun) -> None:
+            if (ended := performed(workspace, run.id, tell=say)) is not None:
+                done.append(ended)
+
+        report = swept(workspace, dt.datetime.now(dt.UTC), start=perform, tell=say)
+    if json:
+        print_json(dataclasses.asdict(report) | {"runs": [dataclasses.asdict(run) for run in done]})
+    else:
+        print_text(sweep_text(report, done))
+    unfinished = any(run.state in ("open", "failed") for run in done)
+    raise typer.Exit(3 if report.trouble or unfinished else 0)
+
+
+def sweep_text(report: SweepReport, done: list[Any]) -> str:
+    """What a look did, for people."""
+    lines = ["another process was looking just then"] if report.busy else []
+    lines += [f"{name}: new version" for name in report.arrived]
+    if report.missed:
+        lines.append(f"{report.missed:,} missed times were recorded; one run stands for those of each audit")
+    if report.refused:
+        lines.append(f"{report.refused} not begun: the one before is still running")
+    for run in done:
+        said = f" ({run.why})" if run.why else ""
+        lines.append(f"{run.duty}, {run.slot}: {run.state}{f', {run.verdict}' if run.verdict else ''}{said}")
+    lines += [f"{name}: overdue" for name in report.overdue]
+    lines += [f"not done now: {words}" for words in report.trouble]
+    return "\n".join(lines or ["nothing is due"])

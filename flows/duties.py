@@ -1,0 +1,171 @@
+"""When audits are due: the pure clock of the service. Settings and moments in, slots out; no ledger and no wall clock.
+
+A slot of a cron time is its local date and time without the mark that tells the two hours apart when clocks go back
+("2026-10-25T02:30"), so that such a day has one run; a time that a change of the clock leaves out comes right after the
+gap. A slot of an interval is its UTC time; intervals are counted from a fixed anchor, so that no restart moves them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import itertools
+import zoneinfo
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flows.service_settings import NEWEST, AuditSettings, ServiceSettings, length_of_time
+
+ANCHOR = "2024-01-01T00:00"  # a Monday; of intervals that name none
+_LOOK_BACK = dt.timedelta(hours=26)  # more than any clock was ever set back or forth at once
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """One recurring audit of one release of a family.
+
+    Parameters
+    ----------
+    name : unique, and the same for as long as family, title of the audit and release are; written ``family/title``, with
+        the release when it is not the newest one
+    release : 'newest', '@alias' or a version number
+    position : among the family's duties, as declared
+    """
+
+    name: str
+    family: str
+    release: str
+    audit: AuditSettings
+    position: int = 0
+
+    @property
+    def protocol(self) -> str:
+        return self.audit.protocol
+
+    @property
+    def reference(self) -> str:
+        """How the model registry is asked for the release."""
+        if self.release.startswith("@"):
+            return f"{self.family}{self.release}"
+        return f"{self.family}/{'latest' if self.release == NEWEST else self.release}"
+
+    @property
+    def grace(self) -> dt.timedelta:
+        return length_of_time(self.audit.grace)
+
+    @property
+    def clock(self) -> tuple[str | None, ...]:
+        """What the times are made from; when it changes, the duty begins anew."""
+        return (self.audit.cron, self.audit.every, self.audit.zone, self.audit.anchor)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "release": self.release,
+            "audit": self.audit.model_dump(mode="json"),
+            "clock": list(self.clock),
+            "position": self.position,
+        }
+
+    @classmethod
+    def from_json(cls, name: str, family: str, value: Mapping[str, Any]) -> Duty:
+        audit = AuditSettings.model_validate(value["audit"])
+        return cls(name=name, family=family, release=value["release"], audit=audit, position=value["position"])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class Slot:
+    """One time at which a duty is due: the moment in UTC, and its name, of which there is one run."""
+
+    at: dt.datetime
+    name: str
+
+
+def duties_of(settings: ServiceSettings) -> tuple[Duty, ...]:
+    """All duties that are declared: one for each audit of each release that a family names.
+
+    >>> from flows.service_settings import FamilySettings
+    >>> audits = [{"protocol": "persona-brainstorm", "every": "7d"}]
+    >>> nova = FamilySettings.model_validate({"audits": audits, "releases": ["newest", "@champion", "3"]})
+    >>> [duty.name for duty in duties_of(ServiceSettings(families={"nova": nova}))]
+    ['nova/persona-brainstorm', 'nova/persona-brainstorm @champion', 'nova/persona-brainstorm version 3']
+    """
+    return tuple(
+        Duty(
+            name=f"{family}/{audit.title}{_suffix(release)}",
+            family=family,
+            release=release,
+            audit=audit,
+            position=position,
+        )
+        for family, said in settings.families.items()
+        for position, (audit, release) in enumerate(itertools.product(said.audits, said.releases))
+    )
+
+
+def _suffix(release: str) -> str:
+    if release == NEWEST:
+        return ""
+    return f" {release}" if release.startswith("@") else f" version {release}"
+
+
+def slots(duty: Duty, after: dt.datetime, until: dt.datetime | None = None) -> Iterator[Slot]:
+    """Slots of a duty with ``after < at <= until``, oldest first; without ``until`` they never end.
+
+    >>> audit = AuditSettings(protocol="p", cron="30 2 * * *", zone="Europe/Madrid")
+    >>> duty = Duty(name="d", family="f", release="newest", audit=audit)
+    >>> from datetime import UTC, datetime
+    >>> clocks_go_forward = slots(duty, datetime(2026, 3, 28, tzinfo=UTC), datetime(2026, 3, 31, tzinfo=UTC))
+    >>> [slot.name for slot in clocks_go_forward]
+    ['2026-03-28T02:30', '2026-03-29T03:00', '2026-03-30T02:30']
+    """
+    _refuse_naive(after, until)
+    every = _steps(duty, after) if duty.audit.every is not None else _cron_times(duty, after)
+    for slot in every:
+        if until is not None and slot.at > until:
+            return
+        yield slot
+
+
+def next_slot(duty: Duty, after: dt.datetime) -> Slot | None:
+    """The first slot after a moment; None when there is none in 50 years."""
+    return next(slots(duty, after), None)
+
+
+def runs_in(duty: Duty, after: dt.datetime, days: float) -> int:
+    """How many runs a duty has in some days."""
+    return sum(1 for _ in slots(duty, after, after + dt.timedelta(days=days)))
+
+
+def _steps(duty: Duty, after: dt.datetime) -> Iterator[Slot]:
+    step = length_of_time(duty.audit.every or "")
+    anchor = dt.datetime.fromisoformat(duty.audit.anchor or ANCHOR)
+    if anchor.tzinfo is None:
+        zone = zoneinfo.ZoneInfo(duty.audit.zone) if duty.audit.anchor is not None else dt.UTC
+        anchor = anchor.replace(tzinfo=zone)
+    anchor = anchor.astimezone(dt.UTC)
+    for count in itertools.count((after - anchor) // step + 1):
+        at = anchor + count * step
+        yield Slot(at, f"{at:%Y-%m-%dT%H:%M:%S}Z")
+
+
+def _cron_times(duty: Duty, after: dt.datetime) -> Iterator[Slot]:
+    from cronsim import CronSim
+
+    zone = zoneinfo.ZoneInfo(duty.audit.zone)
+    # From well before: cronsim goes by the wall clock, on which a moment of the repeated hour looks like the earlier one.
+    times = CronSim(duty.audit.cron or "", (after - _LOOK_BACK).astimezone(zone))
+    last: dt.datetime | None = None
+    for time in times:
+        wall = time.replace(tzinfo=None, fold=0)
+        if last is not None and wall <= last:
+            continue  # the hour that clocks repeat: it had its run
+        last = wall
+        at = time.astimezone(dt.UTC)
+        if at > after:
+            yield Slot(at, f"{wall:%Y-%m-%dT%H:%M}")
+
+
+def _refuse_naive(*moments: dt.datetime | None) -> None:
+    for moment in moments:
+        if moment is not None and moment.tzinfo is None:
+            raise ValueError(f"a moment needs its time zone, got {moment.isoformat()}")

@@ -1,0 +1,177 @@
+"""What each row of the outbox to MLflow becomes: an audit's run, a comparison's run, a timeline, a card, an alias."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flows import tracking as mlflow_runs
+from flows.evidence import moved
+from flows.instrument import newest_checks
+from flows.scoring import finished, read_answers, scored, scores_of
+from flows.stores import Tracking
+from flows.watching import WatchState, watched
+from flows.workspace import Workspace
+from metrics.errors import BadInputError
+from registry.audits.plan import content_hash
+from registry.ledger.checks import InstrumentCheck
+from registry.ledger.publications import Publication
+from registry.ledger.values import Audit, StoredComparison
+
+_LARGEST_EVIDENCE = 1e12
+
+
+def in_words(row: Publication) -> str:
+    """What a row is about, for a message."""
+    names = {
+        "audit": f"audit {row.subject}",
+        "comparison": f"comparison {row.subject}",
+        "timeline": f"the timeline of {row.family}",
+        "card": f"the card of {row.family}",
+        "alias": f"the alias {row.protocol!r} of {row.family}",
+    }
+    return names[row.kind]
+
+
+def published(workspace: Workspace, store: Tracking, row: Publication, *, redrawn: Callable[[], None]) -> bool:
+    """Publish what a row is about and mark it as done; False when it is not there yet, or changed meanwhile.
+
+    Raises whatever MLflow raises; it may be called again then.
+    """
+    if row.kind == "audit":
+        return _audit(workspace, store, row)
+    if row.kind == "comparison":
+        return _comparison(workspace, store, row)
+    if row.kind == "timeline":
+        _timeline(workspace, store, row, redrawn)
+    elif row.kind == "card":
+        _card(workspace, store, row)
+    else:
+        _alias(workspace, store, row)
+    return workspace.ledger.published(row)
+
+
+def audit_content(audit: Audit, checks: tuple[InstrumentCheck, ...], watch: WatchState | None) -> str:
+    """Identity of what is published about a concluded audit: it waits again when any of this changes."""
+    kept = [[check.kind, check.state, check.why] for check in checks]
+    seen = _row_of(watch, audit)
+    state = [seen.state, seen.why, seen.e_value, seen.cusum] if seen is not None else []
+    return content_hash([audit.scoring_version, audit.state, audit.finished_at, kept, state])
+
+
+def _audit(workspace: Workspace, store: Tracking, row: Publication) -> bool:
+    audit = workspace.ledger.audit(row.subject)
+    if audit.state == "open":  # it is asked again; it waits again when it is concluded
+        return False
+    result = scored(workspace, audit)
+    if result.audit.scoring_version != audit.scoring_version:  # scored anew just now, which made the row another one
+        return False
+    protocol = workspace.protocol(audit.protocol)
+    evidence, notes = _beside_the_scores(workspace, audit)
+    run_id = mlflow_runs.publish_audit(
+        store,
+        audit,
+        result.reading.channels,
+        result.scores,
+        tables=protocol.tables(result.reading),
+        texts={f"prompts/{name}.txt": text for name, text in audit.plan.prompts.items()},
+        tests=evidence,
+        notes=notes,
+        ledger=workspace.ledger.identity,
+    )
+    return workspace.ledger.published(row, run_id=run_id, scoring_version=audit.scoring_version)
+
+
+def _row_of(state: WatchState | None, audit: Audit) -> Any:
+    return next((row for row in state.rows if row.audit == f"audit {audit.id}"), None) if state else None
+
+
+def _beside_the_scores(workspace: Workspace, audit: Audit) -> tuple[dict[str, float], dict[str, str]]:
+    """Evidence of the watch over an audit's release, and the state of watch and instrument in words."""
+    notes = {f"instrument/{check.kind}": f"{check.state}: {check.why}" for check in newest_checks(workspace, audit)}
+    row = _row_of(watched(workspace, audit), audit)
+    if row is None:
+        return {}, notes
+    notes["watch"] = f"{row.state}: {row.why}"
+    found = {"watch/e-value": row.e_value, "watch/cusum": row.cusum}
+    # An e value grows without bound; what is beyond any threshold is cut there.
+    return {name: min(value, _LARGEST_EVIDENCE) for name, value in found.items() if value is not None}, notes
+
+
+def _comparison(workspace: Workspace, store: Tracking, row: Publication) -> bool:
+    found = [
+        comparison
+        for comparison in workspace.ledger.comparisons(family=row.family, protocol=row.protocol)
+        if comparison.id == row.subject
+    ]
+    if not found:
+        raise BadInputError(f"the ledger has no comparison {row.subject}")
+    comparison = found[0]
+    previous = workspace.ledger.audit(comparison.previous_audit)
+    current = workspace.ledger.audit(comparison.current_audit)
+    changed = moved(workspace, comparison)
+    run_id = mlflow_runs.publish_comparison(
+        store,
+        comparison.rows,
+        previous=previous.release,
+        current=current.release,
+        protocol=comparison.protocol,
+        verdict=comparison.verdict,
+        why=comparison.why,
+        policy=comparison.policy,
+        key=f"{workspace.ledger.identity}/{comparison.id}",
+        previous_channels=read_answers(workspace, previous).channels,
+        current_channels=read_answers(workspace, current).channels,
+        compared_at=comparison.made_at,
+        moved={
+            "cells": [cell.as_json() for cell in changed.cells],
+            "events": [event.as_json() for event in changed.events],
+        },
+        files=_drift(workspace, comparison, previous, current),
+    )
+    return workspace.ledger.published(row, run_id=run_id)
+
+
+def _drift(workspace: Workspace, comparison: StoredComparison, previous: Audit, current: Audit) -> dict[str, str]:
+    """Evidently's report of both releases' categories, when it is switched on and there is something to compare."""
+    measured = any(line.delta is not None for line in comparison.rows)
+    if not (workspace.home.configuration.publish.evidently and measured):
+        return {}
+    from dashboards.drift import drift_report
+
+    protocol = workspace.protocol(comparison.protocol)
+    frozen = workspace.ledger.name_list(comparison.family, comparison.protocol)
+    report = drift_report(
+        read_answers(workspace, previous).frame,
+        read_answers(workspace, current).frame,
+        protocol.dimensions(),
+        names=frozen.names if frozen else (),
+        releases=(previous.release.uri, current.release.uri),
+        verdict=comparison.verdict,
+    )
+    return {} if report is None else {"evidently/report.html": report.html, "evidently/drift.json": report.json}
+
+
+def _timeline(workspace: Workspace, store: Tracking, row: Publication, redrawn: Callable[[], None]) -> None:
+    points = [
+        (audit.finished_at or audit.ordered_at, audit.release, scores_of(workspace, audit))
+        for audit in finished(workspace, family=row.family, protocol=row.protocol)
+    ]
+    mlflow_runs.publish_timeline(store, row.family, row.protocol, points, redrawn=redrawn)
+
+
+def _card(workspace: Workspace, store: Tracking, row: Publication) -> None:
+    from flows.carding import card_of, rendered
+
+    card = card_of(workspace, row.family, row.protocol)
+    files: dict[str, bytes | str] = {f"card.{form}": rendered(card, form) for form in ("md", "html", "json")}
+    verdict = card.verdict or "baseline"
+    summary = f"{verdict} ({row.protocol}): {card.why}"
+    mlflow_runs.publish_card(store, card.release, files, verdict=verdict, summary=summary)
+
+
+def _alias(workspace: Workspace, store: Tracking, row: Publication) -> None:
+    """The newest blessing of a name as an alias of its version, so that ``models:/family@baseline`` means it."""
+    blessing = workspace.ledger.blessed(row.family, row.protocol)
+    if blessing is not None:
+        store.client().set_registered_model_alias(row.family, row.protocol, str(blessing.version))

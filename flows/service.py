@@ -1,0 +1,270 @@
+"""Everything that a small team needs, in one process: the duty clock, the audits, the receiver, and the figures.
+
+Without a Prefect server this process makes the audits itself, one after another; the clock goes on beside them in a thread.
+With one (``PREFECT_API_URL``) it brings the deployments up to date and is a worker of the work pool. Nothing that goes
+wrong with a provider, MLflow, Prefect or the database ends it: all of that is tried again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flows import duty_clock
+from flows.clockwork import handed_to_prefect, looked, refuse_unconfigured, told_of_arrival
+from flows.deployments import Reconciled, reconciled, server_address
+from flows.duty_clock import Start, startable
+from flows.duty_runs import performed
+from flows.receiver import Desk, News, receiving
+from flows.service_checks import refuse_unworkable
+from flows.service_settings import ServiceSettings, length_of_time
+from flows.settings import Home
+from flows.workspace import Workspace, opened
+from registry.ledger.duties import DutyRun
+
+Tell = Callable[[str], None]
+
+SILENT_FOR_S = 900.0  # a clock that did not look for so long is not well
+PAUSE_S = 30.0  # before a worker that lost its Prefect server is started again
+_log = logging.getLogger(__name__)
+
+
+class Clock:
+    """The duty clock in a thread: looks at once, then with every poll, and when the bell is rung.
+
+    Parameters
+    ----------
+    start : what takes the runs that are due; None leaves them to whoever looks for them
+    """
+
+    def __init__(self, home: Home, start: Start | None, tell: Tell) -> None:
+        self.home, self.start, self.tell = home, start, tell
+        self.bell, self.over, self.has_looked = threading.Event(), threading.Event(), threading.Event()
+        self.looked_at = time.monotonic()
+        self.said: tuple[str, ...] = ()
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Clock]:
+        """Let it run for as long as the block lasts."""
+        thread = threading.Thread(target=self._run, name="duty clock", daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.over.set()
+            self.bell.set()
+            thread.join(timeout=30)
+
+    def _run(self) -> None:
+        while not self.over.is_set():
+            home = Home(self.home.path)  # the configuration as it is now
+            self.bell.clear()
+            poll_s = 60.0
+            try:
+                poll_s = length_of_time(home.service.service.poll).total_seconds()
+                with opened(home, self.tell) as workspace:
+                    report = looked(workspace, self.start, self.tell)
+                self._say(report.trouble)
+                self.looked_at = time.monotonic()
+            except Exception as error:  # the next look comes, whatever it was
+                _log.exception("a look of the duty clock failed")
+                self._say((f"the duty clock could not look: {_first_line(error)}",))
+            self.has_looked.set()
+            self.bell.wait(poll_s)
+
+    def _say(self, trouble: tuple[str, ...]) -> None:
+        """Tell of trouble when it begins and when it is over, not with every look."""
+        for one in trouble:
+            if one not in self.said:
+                self.tell(one)
+        if self.said and not trouble:
+            self.tell("the trouble is over")
+        self.said = trouble
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).splitlines()[0][:300] if str(error) else ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def serve_all(home: Home, tell: Tell) -> None:
+    """Run the whole service until the process is stopped.
+
+    Raises
+    ------
+    BadInputError
+        Before anything runs: for a configuration that cannot be worked with, or an address that is taken.
+    """
+    settings = _checked(home)
+    with_prefect = server_address() is not None
+    clock = Clock(home, handed_to_prefect if with_prefect else None, tell)
+    endpoint = settings.service
+    with opened(home) as workspace:
+        desk = _desk(workspace, settings, clock, tell)
+        with _ended_by_signal(), receiving(desk, endpoint.host, endpoint.port) as address:
+            tell(f"listening on {address}: /webhooks/mlflow, /health, /metrics")
+            if with_prefect:
+                told_deployments(_deployed(home), tell)
+            with clock.running():
+                tell("the service runs; stop it with Ctrl-C")
+                if with_prefect:
+                    _as_worker(settings.work_pool, tell)
+                else:
+                    _by_itself(home, clock, tell)
+
+
+def serve_once(home: Home, tell: Tell) -> list[DutyRun]:
+    """One look of the duty clock and everything that is due by it, for a system that has its own cron. Returns the runs."""
+    _checked(home)
+    with opened(home, tell) as workspace:
+        report = looked(workspace, None, tell)
+    for trouble in report.trouble:
+        tell(trouble)
+    return due_performed(home, tell)
+
+
+def _checked(home: Home) -> ServiceSettings:
+    """The configuration, when it can be worked with; its duties are in the ledger then."""
+    refuse_unconfigured(home)
+    with opened(home) as workspace:
+        settings = refuse_unworkable(workspace)
+        duty_clock.reconciled(settings, workspace.ledger, dt.datetime.now(dt.UTC))
+        return settings
+
+
+def _by_itself(home: Home, clock: Clock, tell: Tell) -> None:
+    while True:
+        clock.has_looked.wait()
+        clock.has_looked.clear()
+        try:
+            made = due_performed(home, tell)
+        except Exception as error:  # the ledger is away, most likely; the clock rings again
+            _log.exception("what is due could not be performed")
+            tell(f"what is due could not be performed: {_first_line(error)}")
+            continue
+        if made:
+            clock.bell.set()  # something else may be due by now, or wait for what was made
+
+
+def due_performed(home: Home, tell: Tell) -> list[DutyRun]:
+    """Perform what is due, one after another, until nothing new is; returns the runs that this process made."""
+    tried: set[int] = set()
+    made: list[DutyRun] = []
+    while True:
+        with opened(Home(home.path), tell) as workspace:
+            trouble: list[str] = []
+            due = [run for run in startable(workspace, dt.datetime.now(dt.UTC), trouble) if run.id not in tried]
+            if not due:
+                for one in trouble:
+                    tell(one)
+                return made
+            tried.add(due[0].id)
+            run = performed(workspace, due[0].id, tell=tell)
+            if run is not None:
+                made.append(run)
+
+
+def _deployed(home: Home) -> Reconciled:
+    with opened(home) as workspace:
+        return deployed(workspace)
+
+
+def deployed(workspace: Workspace, *, dry_run: bool = False) -> Reconciled:
+    """Make the Prefect deployments and the ledger's duties those of the configuration.
+
+    Both, so that a run which Prefect starts before the first look of the clock knows its duty.
+    """
+    refuse_unconfigured(workspace.home)
+    settings = refuse_unworkable(workspace)
+    result = reconciled(settings, workspace.ledger.identity, dry_run=dry_run)
+    if not dry_run:
+        duty_clock.reconciled(settings, workspace.ledger, dt.datetime.now(dt.UTC))
+    return result
+
+
+def told_deployments(result: Reconciled, tell: Tell, *, would: bool = False) -> None:
+    """Say what was done with each deployment, or would be."""
+    done = {"created": "create", "updated": "update", "unchanged": "leave", "removed": "remove"}
+    if result.pool_made:
+        tell(f"{'would create' if would else 'created'} the work pool {result.pool}")
+    for name, verb in done.items():
+        for deployment in getattr(result, name):
+            tell(f"{f'would {verb}' if would else name} {deployment}")
+
+
+def _as_worker(pool: str, tell: Tell) -> None:
+    """Be a worker of the pool; after trouble with Prefect's server begin again. Audits run in processes of their own."""
+    import asyncio
+
+    from prefect.workers.process import ProcessWorker
+
+    while True:
+        try:
+            asyncio.run(ProcessWorker(work_pool_name=pool).start(printer=tell))
+            return  # it was told to stop
+        except Exception as error:
+            _log.exception("the worker stopped")
+            tell(f"the worker stopped ({_first_line(error)}); it begins again in {PAUSE_S:.0f} s")
+            time.sleep(PAUSE_S)
+
+
+@contextlib.contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """Let SIGTERM end the service as Ctrl-C does: what is under way is put down, and locks are given back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _desk(workspace: Workspace, settings: ServiceSettings, clock: Clock, tell: Tell) -> Desk:
+    from flows.secret_values import secret, secret_present
+
+    name = settings.service.webhook_secret_env
+    given = secret(name, "the webhook receiver") if secret_present(name) else None
+    if given is None:
+        tell(f"no webhook secret in {name}: webhooks are refused, and new versions are found by looking every poll")
+    ledger = workspace.ledger
+
+    def arrived(news: News) -> None:
+        from flows.arrivals import WEBHOOK, arrived
+
+        with opened(Home(workspace.home.path)) as fresh:
+            runs = arrived(fresh, news.family, news.version, WEBHOOK)
+            if runs:
+                tell(f"models:/{news.family}/{news.version} was registered")
+                told_of_arrival(fresh, news.family, news.version, "webhook")
+        clock.bell.set()
+
+    def health() -> dict[str, Any]:
+        ago = time.monotonic() - clock.looked_at
+        if ago > SILENT_FOR_S:
+            raise TimeoutError(f"the duty clock did not look for {ago:.0f} s")
+        ledger.moment()
+        return {"looked_s_ago": round(ago, 1)}
+
+    def figures() -> str:
+        from flows.observability import openmetrics
+
+        with opened(Home(workspace.home.path)) as fresh:
+            return openmetrics(fresh)
+
+    return Desk(
+        secret=given,
+        families=lambda: frozenset(duty.family for duty in ledger.duties()),
+        receive=ledger.receive_webhook,
+        forget=ledger.forget_webhook,
+        arrived=arrived,
+        health=health,
+        figures=figures,
+    )

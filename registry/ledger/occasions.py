@@ -1,0 +1,140 @@
+"""Audits at a glance: what lists and histories need of thousands of them, in one query each, without plans and answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from metrics.results import Score
+from registry.ledger import rows
+from registry.ledger.connection import LedgerConnection
+from registry.ledger.tables import audits, comparisons, requests, responses
+from registry.ledger.tables import scores as score_table
+from registry.ledger.values import Audit
+
+T = TypeVar("T")
+_AT_ONCE = 500  # values in one query; SQLite takes 32,766 in all, PostgreSQL 65,535
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """One audit without what was asked: which release, when, and how far it is. Fields are those of `Audit`."""
+
+    id: int
+    family: str
+    version: int
+    protocol: str
+    occasion: int
+    source: str
+    state: str
+    ordered_at: str
+    finished_at: str | None
+    scoring_version: str | None
+    published: bool
+
+    @property
+    def day(self) -> str:
+        """The day it was finished, else ordered."""
+        return (self.finished_at or self.ordered_at)[:10]
+
+    @property
+    def release(self) -> str:
+        return f"models:/{self.family}/{self.version}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One stored comparison without its rows."""
+
+    id: int
+    previous: int
+    current: int
+    verdict: str
+
+
+class Occasions(LedgerConnection):
+    """Reads of many audits at once."""
+
+    def occasions(
+        self, *, family: str | None = None, version: int | None = None, protocol: str | None = None
+    ) -> list[Occasion]:
+        """Audits that match at a glance, oldest first."""
+        names = [field.name for field in dataclasses.fields(Occasion) if field.name != "published"]
+        wanted = {"family": family, "version": version, "protocol": protocol}
+        query = sa.select(*[audits.c[name] for name in names], audits.c.run_id.is_not(None).label("published"))
+        query = query.where(*[audits.c[name] == value for name, value in wanted.items() if value is not None])
+        return [Occasion(**row) for row in self._all(query.order_by(audits.c.id))]
+
+    def audits_of(self, ids: Iterable[int]) -> dict[int, Audit]:
+        """Audits by id."""
+        found: dict[int, Audit] = {}
+        for some in _in_parts(sorted(set(ids))):
+            for row in self._all(sa.select(audits).where(audits.c.id.in_(some))):
+                found[row["id"]] = rows.audit_from_row(row)
+        return found
+
+    def newest_audit(self, family: str, version: int) -> Audit | None:
+        """The newest audit of a release, of any protocol; None for a release that was never audited."""
+        query = sa.select(audits).where(audits.c.family == family, audits.c.version == version)
+        found = self._all(query.order_by(audits.c.id.desc()).limit(1))
+        return rows.audit_from_row(found[0]) if found else None
+
+    def protocols(self, family: str, versions: Collection[int] | None = None) -> list[str]:
+        """Names of the protocols that releases of a family were audited with."""
+        query = sa.select(audits.c.protocol).distinct().where(audits.c.family == family)
+        if versions is not None:
+            query = query.where(audits.c.version.in_(sorted(versions)))
+        return sorted(row["protocol"] for row in self._all(query))
+
+    def unscored(self, family: str, protocol: str, scoring_version: str | None) -> list[int]:
+        """Ids of finished audits without scores, or with those of another scoring version than the one given."""
+        stale: list[sa.ColumnElement[bool]] = [audits.c.scoring_version.is_(None)]
+        if scoring_version is not None:
+            stale.append(audits.c.scoring_version != scoring_version)
+        mine = (audits.c.family == family, audits.c.protocol == protocol, audits.c.state != "open")
+        query = sa.select(audits.c.id).where(*mine, sa.or_(*stale)).order_by(audits.c.id)
+        return [row["id"] for row in self._all(query)]
+
+    def scores_of(self, ids: Iterable[int], metrics: Collection[str] | None = None) -> dict[int, list[Score]]:
+        """Scores of many audits, each under its current scoring version and in its order; of some metrics only when named."""
+        found: dict[int, list[Score]] = {}
+        current = sa.and_(
+            score_table.c.audit_id == audits.c.id, score_table.c.scoring_version == audits.c.scoring_version
+        )
+        for some in _in_parts(sorted(set(ids))):
+            query = sa.select(score_table).join(audits, current).where(audits.c.id.in_(some))
+            if metrics is not None:
+                query = query.where(score_table.c.metric.in_(sorted(metrics)))
+            for row in self._all(query.order_by(score_table.c.audit_id, score_table.c.position)):
+                found.setdefault(row["audit_id"], []).append(rows.score_from_row(row))
+        return found
+
+    def judgements(
+        self, *, family: str | None = None, protocol: str | None = None, current: Iterable[int] | None = None
+    ) -> list[Judgement]:
+        """Stored comparisons without their rows, oldest first."""
+        columns = {"id": "id", "previous": "previous_audit_id", "current": "current_audit_id", "verdict": "verdict"}
+        query = sa.select(*[comparisons.c[column].label(name) for name, column in columns.items()])
+        wanted = {"family": family, "protocol": protocol}
+        query = query.where(*[comparisons.c[name] == value for name, value in wanted.items() if value is not None])
+        if current is None:
+            return [Judgement(**row) for row in self._all(query.order_by(comparisons.c.id))]
+        parts = _in_parts(sorted(set(current)))
+        found = [row for some in parts for row in self._all(query.where(comparisons.c.current_audit_id.in_(some)))]
+        return sorted((Judgement(**row) for row in found), key=lambda one: one.id)
+
+    def progress_of_all(self) -> Mapping[int, tuple[int, int]]:
+        """For every audit, its requests that have an answer or a recorded failure, and requests in all."""
+        answered = sa.select(responses.c.audit_id, responses.c.index, responses.c.repeat).distinct().subquery()
+        of_answers = sa.select(answered.c.audit_id, sa.func.count().label("n")).group_by(answered.c.audit_id)
+        of_requests = sa.select(requests.c.audit_id, sa.func.count().label("n")).group_by(requests.c.audit_id)
+        done = {row["audit_id"]: row["n"] for row in self._all(of_answers)}
+        return {row["audit_id"]: (done.get(row["audit_id"], 0), row["n"]) for row in self._all(of_requests)}
+
+
+def _in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), _AT_ONCE):
+        yield values[start : start + _AT_ONCE]

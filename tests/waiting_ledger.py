@@ -1,0 +1,133 @@
+"""A home whose results all wait to be published, made once and copied: each copy has a family and a ledger of its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from flows.cli import exit_code
+from flows.settings import Home
+from flows.workspace import Workspace, opened
+from registry.ledger.publications import Publication
+from registry.ledger.tables import metadata
+from tests.conftest import _OWN
+from tests.stub_personas import answer_text
+
+PROTOCOL = "persona-brainstorm"
+EXPERIMENTS = ("spiritlevel/releases", "spiritlevel/comparisons", "spiritlevel/timeline")
+
+
+def made(migrated_home: Path, folder: Path, answers: int = 30) -> Path:
+    """A home with two compared releases of a family, published to a store that is then taken away."""
+    home = folder / "template"
+    shutil.copytree(migrated_home, home)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _OWN:
+            patch.delenv(name, raising=False)
+        for version, bias in enumerate((0.0, 0.9)):
+            assert _called(home, "release", "add", "nova", "--model", f"nova-2026-1{version}-01") == 0
+            source = folder / f"{version}.jsonl"
+            seeds = range(1000 * version, 1000 * version + answers)
+            lines = [
+                json.dumps({"text": answer_text({}, seed=str(s), bias=bias, per_call=20), "model": "m"}) for s in seeds
+            ]
+            source.write_text("\n".join(lines), encoding="utf-8")
+            assert _called(home, "import", f"models:/nova/{version + 1}", source, "--protocol", PROTOCOL) == 0
+        _called(home, "compare", "models:/nova/1", "models:/nova/2")
+    for file in home.glob("mlflow.db*"):
+        file.unlink()
+    shutil.rmtree(home / "mlflow-artifacts")
+    with opened(Home(home)) as workspace:
+        workspace.ledger.publish_again()
+        workspace.ledger.set_fact("published_to", "")
+    return home
+
+
+def _called(home: Path, *arguments: object) -> int:
+    return exit_code([*map(str, arguments), "--home", str(home)])
+
+
+def copied(template: Path, home: Path, family: str) -> Path:
+    """A copy of the home in which the family has another name and the ledger another identity."""
+    shutil.copytree(template, home)
+    with opened(Home(home)) as workspace, workspace.ledger.engine.begin() as connection:
+        for table in metadata.sorted_tables:
+            if "family" in table.columns:
+                connection.execute(table.update().where(table.c.family == "nova").values(family=family))
+        audits, facts = metadata.tables["audits"], metadata.tables["facts"]
+        for row in connection.execute(sa.select(audits.c.id, audits.c.release)).all():
+            release = row.release | {"family": family, "run_id": None}
+            connection.execute(audits.update().where(audits.c.id == row.id).values(release=release))
+        identity = uuid.uuid4().hex[:12]
+        connection.execute(facts.update().where(facts.c.name == "identity").values(value=identity))
+    return home
+
+
+def runs_of(workspace: Workspace, family: str) -> dict[str, list[str]]:
+    """Ids of the runs of a family in MLflow, by what they are: their key, or the release or family that they show."""
+    client = workspace.tracking.client()
+    found: dict[str, list[str]] = {}
+    for name in EXPERIMENTS:
+        for run in client.search_runs([workspace.tracking.experiment(name)], max_results=1000):
+            tags = run.data.tags
+            if tags.get("spiritlevel.family") != family and family not in run.info.run_name:
+                continue
+            keys = ("spiritlevel.audit_key", "spiritlevel.comparison_key", "spiritlevel.release")
+            key = next((tags[key] for key in keys if key in tags), f"timeline {tags.get('spiritlevel.family')}")
+            found.setdefault(key, []).append(run.info.run_id)
+    return found
+
+
+def points_of(workspace: Workspace, run_id: str) -> list[tuple[str, int, float]]:
+    """Every point of a run as metric, step and value, doubled ones too."""
+    client = workspace.tracking.client()
+    return sorted(
+        (name, point.step, point.value)
+        for name in client.get_run(run_id).data.metrics
+        for point in client.get_metric_history(run_id, name)
+    )
+
+
+def everything_is_there_once(workspace: Workspace, family: str) -> None:
+    """Check that each thing of the family is in MLflow, complete, and only once."""
+    from flows.metric_keys import comparison_metrics, score_metrics
+
+    assert workspace.ledger.waiting_publications() == []
+    runs = runs_of(workspace, family)
+    assert {key: len(ids) for key, ids in runs.items() if len(ids) != 1} == {}
+    identity = workspace.ledger.identity
+    audits = workspace.ledger.audits(family=family)
+    comparisons = workspace.ledger.comparisons(family=family)
+    expected = {f"{identity}/{audit.id}/{audit.scoring_version}": audit.run_id for audit in audits}
+    expected |= {f"{identity}/{comparison.id}": comparison.run_id for comparison in comparisons}
+    assert {key: runs[key][0] for key in expected} == expected
+    assert set(runs) == {*expected, f"timeline {family}", *(f"models:/{family}/{a.release.version}" for a in audits)}
+    for audit in audits:
+        points = points_of(workspace, str(audit.run_id))
+        assert len({name for name, _, _ in points}) == len(points)
+        wanted = score_metrics(PROTOCOL, workspace.ledger.scores(audit.id))
+        assert {name: value for name, _, value in points if name in wanted} == wanted
+    for comparison in comparisons:
+        points = points_of(workspace, str(comparison.run_id))
+        wanted = comparison_metrics(PROTOCOL, comparison.rows)
+        assert {name: value for name, _, value in points if "/channels/" not in name} == wanted
+    line = points_of(workspace, runs[f"timeline {family}"][0])
+    assert len(line) == len(set(line))
+    mean = [v for name, _, v in line if name == f"{PROTOCOL}/release"]
+    assert sorted(mean) == sorted(float(audit.release.version) for audit in audits)
+    assert {version.version for version in workspace.tracking.client().search_model_versions(f"name='{family}'")} == {
+        str(audit.release.version) for audit in audits
+    }
+    for audit in audits:
+        headline = points_of(workspace, runs[f"models:/{family}/{audit.release.version}"][0])
+        assert len({name for name, _, _ in headline}) == len(headline)
+
+
+def waiting(workspace: Workspace) -> list[Publication]:
+    """What waits to be published."""
+    return workspace.ledger.waiting_publications()
