@@ -59,6 +59,14 @@ class HistoryPoint:
     occasion: int = 1
     verdict: str | None = None
 
+    @property
+    def version(self) -> int:
+        return self.release.version
+
+    @property
+    def day(self) -> str:
+        return self.date
+
     def measured(self, dimensions: tuple[str, ...]) -> int:
         """How many of ``dimensions`` have a value: a mean over fewer dimensions is another mean."""
         found = [self.score(dimension) for dimension in dimensions]
@@ -135,7 +143,8 @@ class ModelCard:
     comparisons, verdict, why, policy : the comparison with the previous release and how it was judged;
         ``verdict`` is None when there was nothing to compare with; ``why`` then says so. ``previous`` may be the
         same release: a repeated audit is compared with the first one of its release
-    history : all audited releases of the family, oldest first, this one included
+    history : all audited releases of the family, oldest first, this one included; of many audits of a release the
+        newest of each ``history_period`` (day, week, ...), and ``history_left_out`` are not on the card
     cells, events : what moved in that comparison: cells of the changed dimensions, new and vanished categories
     cardinality, unmapped, names : how answers were read into categories
     scoring_parts : name and version of each part of the scoring version
@@ -160,6 +169,8 @@ class ModelCard:
     product_version: str
     made_at: str
     history: tuple[HistoryPoint, ...]
+    history_left_out: int = 0
+    history_period: str = ""
     previous: ModelRelease | None = None
     previous_channels: Channels | None = None
     previous_scores: tuple[Score, ...] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dashboards.blocks import Block, Cell, Paragraph, Picture, Section, Table
 from dashboards.card import OVERALL, HistoryPoint, ModelCard
-from dashboards.cells import MOST_ROWS, interval_cell, left_off, score_cell
-from dashboards.phrases import visible
+from dashboards.cells import MOST_ROWS, interval_cell, score_cell
+from dashboards.phrases import count_text, sentence_start, visible
+from dashboards.thinning import thinned
 
 
 def history_section(card: ModelCard) -> Section:
@@ -30,7 +31,7 @@ def point_title(point: HistoryPoint) -> str:
 
 
 def _history_table(card: ModelCard) -> Table:
-    points = card.history[-MOST_ROWS:]
+    points, period = thinned(card.history, MOST_ROWS)
     columns = ("", *(point_title(point) for point in points))
     verdicts = [Cell(point.verdict or "no verdict", kind=point.verdict or "") for point in points]
     overall = [point.score(OVERALL) for point in points]
@@ -50,5 +51,27 @@ def _history_table(card: ModelCard) -> Table:
         (Cell(dimension), *(score_cell(point.score(dimension), absent) for point in points))
         for dimension in card.dimensions
     ]
-    rest = left_off(len(card.history), "earlier audits")
-    return Table("history-table", "Scores of the audited releases, oldest first", columns, tuple(rows), rest)
+    return Table(
+        "history-table", "Scores of the audited releases, oldest first", columns, tuple(rows), _left_out(card, period)
+    )
+
+
+def _left_out(card: ModelCard, period: str) -> tuple[str, ...]:
+    """What is not in the table, and where it is."""
+    notes = []
+    shown = len(thinned(card.history, MOST_ROWS)[0])
+    if rest := len(card.history) - shown:
+        notes.append(f"{_kept(period)}: {count_text(rest)} more audits are in the JSON form of this card.")
+    if card.history_left_out:
+        notes.append(
+            f"{_kept(card.history_period, 'chart and JSON form hold')}: {count_text(card.history_left_out)} audits are not on "
+            f"this card, and are in the ledger like all others."
+        )
+    return tuple(notes)
+
+
+def _kept(period: str, place: str = "the table holds") -> str:
+    """Which audits are shown, in words."""
+    if period == "release":
+        return sentence_start(f"{place} the newest audit of each of the newest releases")
+    return sentence_start(f"{place} of each release the newest audit of a {period}")

@@ -46,6 +46,8 @@ def _document(card: ModelCard) -> dict[str, Any]:
         "channels": _channels(card.channels),
         "previous_channels": _channels(card.previous_channels) if card.previous_channels else None,
         "history": [_point(point, card.dimensions) for point in card.history],
+        "history_left_out": card.history_left_out,
+        "history_period": card.history_period,
         "cardinality": [dataclasses.asdict(row) | {"unmapped_share": row.unmapped_share} for row in card.cardinality],
         "unmapped": [dataclasses.asdict(row) for row in card.unmapped],
         "names": dataclasses.asdict(card.names) if card.names else None,

@@ -132,7 +132,7 @@ def _of_drift(workspace: Workspace, incident: Incident, conclusion: Conclusion) 
     from metrics.verdicts import release_verdict
 
     audit = conclusion.scored.audit
-    watch = next((one for one in workspace.ledger.watches() if one.id == incident.evidence.get("watch")), None)
+    watch = next(iter(workspace.ledger.watches(id=incident.evidence.get("watch"))), None)
     if watch is None or watch.collection_key != audit.plan.collection_key:
         return None
     protocol, policy = workspace.protocol(audit.protocol), workspace.home.policy(audit.release.family)

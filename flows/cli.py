@@ -13,6 +13,7 @@ from flows.commands import (
     alerting,
     audits,
     decisions,
+    doctor,
     planning,
     publishing,
     releases,
@@ -22,7 +23,7 @@ from flows.commands import (
     watching,
     webhooks,
 )
-from flows.commands.shared import Exit, choose_home, home_of, say
+from flows.commands.shared import Exit, choose_home, home_of, print_text, say
 from flows.redaction import without_secrets
 from metrics.errors import BadInputError
 
@@ -59,7 +60,16 @@ app.command()(scheduling.sweep)
 app.command()(watching.watch)
 app.command()(results.status)
 app.command()(service.ui)
+app.command()(doctor.doctor)
 app.command()(publishing.publish)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print_text(f"spiritlevel {version('spiritlevel')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -67,6 +77,9 @@ def _options(
     home: Annotated[
         Path | None, typer.Option("--home", help="Folder that holds all state.", show_default=False)
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
     choose_home(home)
 

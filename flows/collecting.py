@@ -8,16 +8,17 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from flows.budget import Budget
-from flows.chat import OpenAIChat, utc_now
+from flows.budgets import budgets_of
+from flows.chat import PROVIDER_URL, OpenAIChat, utc_now
 from flows.collection import CollectionReport, Progress, collect
-from flows.expenses import TOKENS_PER_PERSONA
+from flows.endpoints import host_of
+from flows.load import LoadControl, LoadLimits
 from flows.ordering import EMBEDDED_SCHEME, is_embedded
 from flows.secret_values import secret
+from flows.service_settings import ProviderSettings
 from flows.sharing import Share, together
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from registry.audits.channels import cost_usd
 from registry.audits.plan import Request, Response
 from registry.ledger.claims import Worker
 from registry.ledger.opening import LedgerError
@@ -51,12 +52,13 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Place:
-    """Where a release answers: address, model id and key (in memory only)."""
+    """Where a release answers: address, model id and key (in memory only); ``own``: served for this process alone."""
 
     model: str
     base_url: str | None
     api_key: str | None = dataclasses.field(repr=False)
     api_key_env: str | None = None
+    own: bool = False
 
 
 @contextlib.contextmanager
@@ -67,7 +69,7 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
 
         name = (release.base_url or "").removeprefix(EMBEDDED_SCHEME)
         with embedded_endpoint(name, workspace.home.path, slots=EMBEDDED_SLOTS, progress=tell) as endpoint:
-            yield Place(endpoint.model, endpoint.base_url, endpoint.api_key)
+            yield Place(endpoint.model, endpoint.base_url, endpoint.api_key, own=True)
         return
     if "://" in release.model or release.model.startswith(("file:", "/")):
         raise BadInputError(
@@ -148,9 +150,12 @@ async def _collected(
     """Collect until nothing is left to ask here: also what another worker leaves behind."""
     stop = asyncio.Event()
     beating = asyncio.create_task(share.beat(stop))
-    chat = _chat(share.audit, place, limits)
+    load = load_control(share.workspace, place, limits)
+    chat = _chat(share.audit, place, limits, load)
     report: CollectionReport | None = None
     try:
+        budget, allowance = budgets_of(share.workspace, share.audit, limits)
+        await load.open()
         while True:
             found = await collect(
                 _ProbedFirst(chat, lambda found: share.ledger.change(share.audit.id, differences=found)),
@@ -158,7 +163,10 @@ async def _collected(
                 concurrency=limits.concurrency,
                 on_response=share.store,
                 stop=stop,
-                budget=_budget(share.workspace, share.audit, limits),
+                budget=budget,
+                allowance=allowance,
+                load=load,
+                tell=share.workspace.tell,
                 progress=share.shown(progress) if progress else None,
                 total=share.size,
             )
@@ -168,10 +176,24 @@ async def _collected(
     finally:
         beating.cancel()
         await asyncio.gather(beating, return_exceptions=True)
+        await load.aclose()
         await chat.aclose()
 
 
-def _chat(audit: Audit, place: Place, limits: Limits) -> OpenAIChat:
+def load_control(workspace: Workspace, place: Place, limits: Limits) -> LoadControl:
+    """Load control of the provider at a place, shared with all workers of the ledger."""
+    host = host_of(place.base_url or PROVIDER_URL)
+    settings = workspace.home.service.providers.get(host) or ProviderSettings()
+    bounds = LoadLimits(
+        concurrency=limits.concurrency,
+        calls_per_minute=settings.calls_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+        provider_concurrency=settings.concurrency,
+    )
+    return LoadControl(host, bounds, shared=None if place.own else workspace.ledger, tell=workspace.tell)
+
+
+def _chat(audit: Audit, place: Place, limits: Limits, load: LoadControl) -> OpenAIChat:
     plan = audit.plan
     return OpenAIChat(
         place.model,
@@ -185,6 +207,7 @@ def _chat(audit: Audit, place: Place, limits: Limits) -> OpenAIChat:
         timeout_s=limits.timeout_s,
         attempts=limits.attempts,
         deadline_s=limits.deadline_s,
+        load=load,
         clock=utc_now,
     )
 
@@ -216,28 +239,3 @@ class _ProbedFirst:
 
     async def aclose(self) -> None:
         await self.chat.aclose()
-
-
-def _budget(workspace: Workspace, audit: Audit, limits: Limits) -> Budget:
-    """What this run may still spend: the limits, less what earlier runs of the same audit took."""
-    release = audit.release
-    prices = {"price_input": release.price_input, "price_output": release.price_output}
-    before = workspace.ledger.responses(audit.id)
-    prompt = sum(response.prompt_tokens or 0 for response in before)
-    completion = sum(response.completion_tokens or 0 for response in before)
-    tokens, dollars = limits.budget_tokens, limits.budget_usd
-    if tokens is not None:
-        tokens = max(0, tokens - prompt - completion)
-    if dollars is not None:
-        dollars = max(0.0, dollars - (cost_usd(prompt, completion, *prices.values()) or 0.0))
-    # A first estimate for a call whose size is not bounded: what the largest took so far, else what a persona takes.
-    seen = max(((r.prompt_tokens or 0) + (r.completion_tokens or 0) for r in before), default=0)
-    bound = audit.plan.sampling.max_tokens or TOKENS_PER_PERSONA * int(audit.plan.options.get("per_call", 1))
-    # Two characters a token is more than any tokenizer needs for the prompts of an audit.
-    longest = max((len(text) for text in audit.plan.prompts.values()), default=0) // 2
-    return Budget(
-        max_tokens=tokens,
-        max_cost_usd=dollars,
-        first_call_tokens=max(seen, longest + bound),
-        **prices,
-    )

@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import collections
 import dataclasses
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sized
 
-from flows.budget import Budget, Spending
+from flows.budget import Allowance, Budget, Spending
 from flows.chat import ChatModel
+from flows.load import LoadControl
+from flows.load_state import Idleness
 from registry.audits.plan import Request, Response
 
 ANSWERED = "answered"
+TICK_S = 1.0
+_log = logging.getLogger(__name__)
+RENEW_S = 20.0  # what is set aside of a budget is given up when it is not renewed
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +33,8 @@ class Progress:
     elapsed_s, rate_per_s : seconds since the start, and requests done per second
     eta_s : seconds left at this rate; None when it cannot be said
     tokens : tokens reported so far; cost_usd : their cost, None when a price or a count is unknown
+    mean_in_flight, limit : calls under way over the last seconds, and how many may be; None without load control
+    waits_for : what all calls wait for, in words; empty when they do not
     """
 
     done: int
@@ -38,6 +46,9 @@ class Progress:
     eta_s: float | None
     tokens: int
     cost_usd: float | None
+    mean_in_flight: float | None = None
+    limit: int | None = None
+    waits_for: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +60,16 @@ class CollectionReport:
     done, total : requests with an answer or a failure, and requests in all (None when that is not known)
     outcomes : number of requests by ``answered``, ``timed out`` or ``provider error``
     retries : tries beyond the first, over all requests
-    stopped_by : ``""`` when everything was asked, else ``stop``, ``budget`` or ``failures``; why : in words
+    stopped_by : ``""`` when everything was asked, else ``stop``, ``budget``, ``failures``, or what the provider lacks for
+        all requests: ``quota``, ``rate limit``, ``unreachable``; why : in words
     elapsed_s, rate_per_s : seconds, and requests done per second
     mean_in_flight, peak_in_flight : the concurrency that was reached
     prompt_tokens, completion_tokens : as reported; without_count : answers that reported none
     cost_usd : None when a price or any count is unknown
     served_models : answers by the model id that the provider says answered
+    mean_limit, lowest_limit, highest_limit : calls that might have been under way; None without load control
+    refused, falls, paused_s : calls that the provider refused for too many, how often the limit fell, and seconds for
+        which nothing could begin because the provider had asked to wait
     """
 
     done: int
@@ -72,6 +87,12 @@ class CollectionReport:
     without_count: int
     cost_usd: float | None
     served_models: Mapping[str, int]
+    mean_limit: float | None = None
+    lowest_limit: int | None = None
+    highest_limit: int | None = None
+    refused: int = 0
+    falls: int = 0
+    paused_s: float = 0.0
 
 
 async def collect(
@@ -82,6 +103,9 @@ async def collect(
     on_response: Callable[[Response], object],
     stop: asyncio.Event | None = None,
     budget: Budget | None = None,
+    allowance: Allowance | None = None,
+    load: LoadControl | None = None,
+    tell: Callable[[str], object] = _log.info,
     progress: Callable[[Progress], object] | None = None,
     total: int | None = None,
     failures_in_a_row: int = 20,
@@ -97,7 +121,11 @@ async def collect(
         ends the collection.
     stop : when set, no further call is made, and calls in flight are finished
     budget : limits, kept by reserving the largest call seen for each call in flight; also the prices
-    progress : called after each response
+    allowance : budgets that others spend from too; given back at the end
+    load : the load control that ``chat`` takes its slots from, already open; the requests that wait for one are at most
+        ``concurrency``, too
+    tell : takes remarks for the user, such as that far fewer calls are under way than might be
+    progress : called after each response, and every second while all calls wait
     total : number of requests, when ``requests`` has no length
     failures_in_a_row : a run of that many permanent failures stops the collection
     grace_s : when this task is cancelled (Ctrl-C), calls in flight have that long to bring their answer in
@@ -125,8 +153,10 @@ async def collect(
         raise ValueError(f"concurrency must be at least 1, got {concurrency}")
     if total is None and isinstance(requests, Sized):
         total = len(requests)
-    run = _Run(chat, requests, on_response, stop, Spending(budget), progress, total, failures_in_a_row, monotonic)
+    spending = Spending(budget, allowance)
+    run = _Run(chat, requests, on_response, stop, spending, load, tell, progress, total, failures_in_a_row, monotonic)
     workers = [asyncio.create_task(run.work()) for _ in range(min(concurrency, total or concurrency))]
+    ticking = asyncio.create_task(run.tick())
     try:
         finished, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
     except asyncio.CancelledError:
@@ -134,9 +164,10 @@ async def collect(
         await asyncio.wait(workers, timeout=grace_s)
         raise
     finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        for task in (*workers, ticking):
+            task.cancel()
+        await asyncio.gather(*workers, ticking, return_exceptions=True)
+        spending.close()
     for worker in finished:
         worker.result()
     return run.report()
@@ -152,6 +183,8 @@ class _Run:
         on_response: Callable[[Response], object],
         stop: asyncio.Event | None,
         spending: Spending,
+        load: LoadControl | None,
+        tell: Callable[[str], object],
         progress: Callable[[Progress], object] | None,
         total: int | None,
         failures_in_a_row: int,
@@ -161,7 +194,11 @@ class _Run:
         self.requests = iter(requests)
         self.waiting: collections.deque[Request] = collections.deque()
         self.spending, self.total, self.failures_in_a_row = spending, total, failures_in_a_row
-        self.monotonic = monotonic
+        self.load, self.tell, self.monotonic = load, tell, monotonic
+        self.idleness = Idleness()
+        if load is not None:
+            load.state.draining, load.on_pause = False, self.show
+            self.called_s = load.called_s
         self.started = monotonic()
         self.settled = asyncio.Event()
         self.stopped_by = self.why = ""
@@ -174,6 +211,8 @@ class _Run:
         """Make no further call; the first reason stands."""
         if not self.stopped_by:
             self.stopped_by, self.why = by, why
+        if self.load is not None:
+            self.load.end(by, why)
         self.wake()
 
     def wake(self) -> None:
@@ -188,6 +227,11 @@ class _Run:
             began = self.monotonic()
             try:
                 response = await self.chat.answer(request)
+                if self.stopped_by and response.extra.get("lost"):
+                    self.spending.settle(
+                        response
+                    )  # it was never asked, or is asked again: there is nothing to say of it
+                    continue
                 # No await between the answer and its storage: a cancelled task cannot lose what it has.
                 self.on_response(response)
             finally:
@@ -202,6 +246,8 @@ class _Run:
                 break
             request = self.waiting.popleft() if self.waiting else next(self.requests, None)
             if request is None:
+                if self.load is not None:
+                    self.load.state.draining = True
                 break
             if self.spending.admit():
                 return request
@@ -222,15 +268,40 @@ class _Run:
         self.in_a_row = self.in_a_row + 1 if response.failure and response.extra.get("permanent") else 0
         if self.in_a_row >= self.failures_in_a_row:
             self.halt("failures", f"{self.in_a_row} requests in a row failed for good; the last: {response.detail}")
+        if response.extra.get("ends"):
+            self.halt(str(response.extra["ends"]), response.detail)
+        self.show()
+        self.wake()
+
+    def show(self) -> None:
+        """Show how far it is."""
         if self.progress is not None:
             self.progress(self.state())
-        self.wake()
+
+    async def tick(self) -> None:
+        """What must be looked at while no answer comes."""
+        renewed = self.monotonic()
+        while True:
+            await asyncio.sleep(TICK_S)
+            now = self.monotonic()
+            if self.stop is not None and self.stop.is_set():
+                self.halt("stop", "stopped on request")
+            if now - renewed >= RENEW_S:
+                renewed = now
+                self.spending.renew()
+            if self.load is None:
+                continue
+            if self.load.pause_left_s > 0:
+                self.show()
+            if self.idleness.lasts(now, self.load.stats(), self.load.state, taken=self.spending.in_flight):
+                self.tell(self.idleness.words)
 
     def state(self) -> Progress:
         """How far the run is."""
         done, elapsed = self.outcomes.total(), self.monotonic() - self.started
         rate = done / elapsed if elapsed > 0 else 0.0
         known = self.total is not None and rate > 0 and math.isfinite(rate)
+        reached = self.load.stats() if self.load is not None else None
         return Progress(
             done=done,
             total=self.total,
@@ -241,11 +312,15 @@ class _Run:
             eta_s=max(0, self.total - done) / rate if known and self.total is not None else None,
             tokens=self.spending.tokens,
             cost_usd=self.spending.cost_usd,
+            mean_in_flight=reached.recent_in_flight if reached else None,
+            limit=reached.limit if reached else None,
+            waits_for=self.load.waits_for if self.load is not None else "",
         )
 
     def report(self) -> CollectionReport:
         """What the run did."""
-        state = self.state()
+        state, reached = self.state(), self.load.stats() if self.load is not None else None
+        busy_s = self.load.called_s - self.called_s if self.load is not None else self.busy_s
         return CollectionReport(
             done=state.done,
             total=self.total,
@@ -255,11 +330,17 @@ class _Run:
             why=self.why,
             elapsed_s=state.elapsed_s,
             rate_per_s=state.rate_per_s,
-            mean_in_flight=self.busy_s / state.elapsed_s if state.elapsed_s > 0 else 0.0,
-            peak_in_flight=self.peak,
+            mean_in_flight=busy_s / state.elapsed_s if state.elapsed_s > 0 else 0.0,
+            peak_in_flight=reached.peak_in_flight if reached else self.peak,
             prompt_tokens=self.spending.prompt_tokens,
             completion_tokens=self.spending.completion_tokens,
             without_count=self.spending.without_count,
             cost_usd=state.cost_usd,
             served_models=dict(self.served),
+            mean_limit=reached.mean_limit if reached else None,
+            lowest_limit=reached.lowest_limit if reached else None,
+            highest_limit=reached.highest_limit if reached else None,
+            refused=reached.refused if reached else 0,
+            falls=reached.falls if reached else 0,
+            paused_s=reached.paused_s if reached else 0.0,
         )

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from flows.blessing import baseline_comparisons
 from flows.instrument import newest_checks, split_checked
-from flows.judging import judged, why_not_comparable
+from flows.judging import judged
 from flows.outbox import audit_content
 from flows.publishing import publish_waiting
-from flows.scoring import Scored, finished, scored
+from flows.reference import reference_audit
+from flows.scoring import Scored, scored
 from flows.watching import WatchState, ask, is_recurrence, settled, watched
 from flows.workspace import Workspace
 from registry.ledger.checks import InstrumentCheck
@@ -85,44 +86,6 @@ def closed(workspace: Workspace, audit: Audit) -> Audit:
     if audit.state == state:
         return audit
     return workspace.ledger.change(audit.id, state=state, finished_at=workspace.ledger.clock())
-
-
-def _previous(workspace: Workspace, release: ModelRelease) -> ModelRelease | None:
-    """The previous release by the registry, or by the ledger alone while MLflow does not answer."""
-    from mlflow.exceptions import MlflowException
-
-    try:
-        return workspace.releases.previous(release)
-    except (MlflowException, OSError):
-        known = {audit.release.version: audit.release for audit in workspace.ledger.audits(family=release.family)}
-        version = release.previous or max((number for number in known if number < release.version), default=0)
-        return known.get(version)
-
-
-def reference_audit(workspace: Workspace, audit: Audit) -> tuple[ModelRelease | None, Audit | None, str]:
-    """What an audit is compared with: the previous release, else the first audit of this one; and why with nothing."""
-    release = audit.release
-    previous = _previous(workspace, release)
-    if previous is None:
-        earlier = [
-            other
-            for other in finished(workspace, family=release.family, version=release.version, protocol=audit.protocol)
-            if other.id < audit.id and not why_not_comparable(other, audit)
-        ]
-        if earlier:
-            return release, earlier[0], ""
-        return (
-            None,
-            None,
-            f"{release.uri} is the first release of its family that was audited: later ones are compared with it",
-        )
-    others = finished(workspace, family=previous.family, version=previous.version, protocol=audit.protocol)
-    for other in reversed(others):
-        if not why_not_comparable(other, audit):
-            return previous, other, ""
-    if not others:
-        return None, None, f"the previous release {previous.uri} has no finished {audit.protocol} audit to compare with"
-    return previous, others[-1], why_not_comparable(others[-1], audit) or ""
 
 
 def concluded(

@@ -6,9 +6,11 @@ Each notice is tried until its channel took it, after 1, 2, 4, ... minutes, at m
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import datetime as dt
 import hashlib
+import threading
 import time
 import urllib.parse
 import zoneinfo
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 FIRST_WAIT_S = 60.0
 LONGEST_WAIT_S = 6 * 3600.0
+LONGEST_SEND_S = 45.0  # shorter than a claim
 GIVEN_UP_AFTER = dt.timedelta(days=7)
 _JITTER = 0.25
 _LONGEST_DETAIL = 300
@@ -101,17 +104,42 @@ def deliver(workspace: Workspace, now: Moment | None = None, *, hasten: bool = F
         try:
             if notice.channel not in channels:
                 channels[notice.channel] = channel_named(workspace, notice.channel)
-            said = channels[notice.channel].send(message_of(workspace, notice))
+            said = sent_by(channels[notice.channel], message_of(workspace, notice))
         except Exception as error:  # a channel of another distribution may raise anything; none may stop an audit
             failed[notice.channel] = _in_words(error)
             given_up += _put_back(workspace, notice, at, failed[notice.channel])
         else:
-            ledger.notice_sent(notice, now=at, detail=str(said or "")[:_LONGEST_DETAIL])
+            ledger.notice_sent(notice, now=at, detail=said[:_LONGEST_DETAIL])
             sent += 1
     for name, why in failed.items():
         workspace.tell(f"alerts did not reach the channel {name}: {why}; they are kept and tried again")
     waiting = len(ledger.notices(states=[WAITING, SENDING]))
     return DeliveryReport(sent=sent, failed=failed, deferred=deferred, given_up=given_up, waiting=waiting)
+
+
+def sent_by(channel: AlertChannel, message: Message, *, within_s: float | None = None) -> str:
+    """What came back from a channel, or a failure when it takes too long: one that hangs must not hold an audit.
+
+    The sending thread of a channel that hangs is left behind; should it get through after all, the message is sent twice
+    under one id.
+    """
+    outcome: list[str | Exception] = []
+
+    def send() -> None:
+        try:
+            outcome.append(str(channel.send(message) or "taken"))
+        except Exception as error:
+            outcome.append(error)
+
+    allowed = LONGEST_SEND_S if within_s is None else within_s
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(send,), daemon=True)
+    thread.start()
+    thread.join(allowed)
+    if not outcome:
+        raise DeliveryError(f"the channel did not come back within {allowed:g} s")
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
 
 
 def _in_words(error: Exception) -> str:
@@ -235,7 +263,7 @@ def tried(workspace: Workspace, name: str) -> tuple[bool, str]:
     now = workspace.ledger.moment()
     message = trial_message(name, f"{workspace.ledger.identity}-test-{time.time_ns()}", now)
     try:
-        return True, str(channel_named(workspace, name).send(message) or "taken")
+        return True, sent_by(channel_named(workspace, name), message)
     except Exception as error:
         return False, _in_words(error)
 

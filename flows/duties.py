@@ -11,6 +11,7 @@ import dataclasses
 import datetime as dt
 import itertools
 import zoneinfo
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -131,21 +132,38 @@ def next_slot(duty: Duty, after: dt.datetime) -> Slot | None:
     return next(slots(duty, after), None)
 
 
-def runs_in(duty: Duty, after: dt.datetime, days: float) -> int:
-    """How many runs a duty has in some days."""
-    return sum(1 for _ in slots(duty, after, after + dt.timedelta(days=days)))
+def newest_slots(duty: Duty, after: dt.datetime, until: dt.datetime, most: int) -> tuple[list[Slot], int]:
+    """The newest slots of a span, oldest first, and how many there are in it; quick for short intervals too."""
+    _refuse_naive(after, until)
+    if duty.audit.every is not None:
+        anchor, step = _anchor(duty), length_of_time(duty.audit.every)
+        first, last = (after - anchor) // step + 1, (until - anchor) // step
+        newest = [_step(anchor + count * step) for count in range(max(first, last - most + 1), last + 1)]
+        return newest, max(0, last - first + 1)
+    found: deque[Slot] = deque(maxlen=most)
+    count = 0
+    for slot in slots(duty, after, until):
+        found.append(slot)
+        count += 1
+    return list(found), count
 
 
-def _steps(duty: Duty, after: dt.datetime) -> Iterator[Slot]:
-    step = length_of_time(duty.audit.every or "")
+def _anchor(duty: Duty) -> dt.datetime:
     anchor = dt.datetime.fromisoformat(duty.audit.anchor or ANCHOR)
     if anchor.tzinfo is None:
         zone = zoneinfo.ZoneInfo(duty.audit.zone) if duty.audit.anchor is not None else dt.UTC
         anchor = anchor.replace(tzinfo=zone)
-    anchor = anchor.astimezone(dt.UTC)
+    return anchor.astimezone(dt.UTC)
+
+
+def _step(at: dt.datetime) -> Slot:
+    return Slot(at, f"{at:%Y-%m-%dT%H:%M:%S}Z")
+
+
+def _steps(duty: Duty, after: dt.datetime) -> Iterator[Slot]:
+    anchor, step = _anchor(duty), length_of_time(duty.audit.every or "")
     for count in itertools.count((after - anchor) // step + 1):
-        at = anchor + count * step
-        yield Slot(at, f"{at:%Y-%m-%dT%H:%M:%S}Z")
+        yield _step(anchor + count * step)
 
 
 def _cron_times(duty: Duty, after: dt.datetime) -> Iterator[Slot]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import functools
-from collections import deque
 from collections.abc import Callable
 
 from flows.arrivals import arrivals, reference_first
-from flows.duties import Duty, Slot, duties_of, slots
+from flows.duties import Duty, Slot, duties_of, newest_slots
 from flows.duty_runs import held
 from flows.overdue import unmet
 from flows.service_settings import ServiceSettings
@@ -89,11 +88,8 @@ def due(settings: ServiceSettings, ledger: Ledger, now: dt.datetime) -> list[Due
 
 
 def _due(duty: Duty, stored: StoredDuty, history: DutyHistory, now: dt.datetime) -> Due | None:
-    newest: deque[Slot] = deque(maxlen=MOST_SKIPS + 1)
-    count = 0
-    for slot in slots(duty, _moment(max(stored.since, history.reached or "")), now):
-        newest.append(slot)
-        count += 1
+    after = _moment(max(stored.since, history.reached or ""))
+    newest, count = newest_slots(duty, after, now, MOST_SKIPS + 1)
     if not newest:
         return None
     *missed, slot = newest
@@ -211,7 +207,11 @@ def _looked(
 ) -> SweepReport:
     """What only one process does at a time."""
     ledger, settings, trouble = workspace.ledger, workspace.home.service, list[str]()
-    changed = reconciled(settings, ledger, now)
+    changed = Reconciled()
+    if workspace.home.service_file.exists() or not ledger.duties():
+        changed = reconciled(settings, ledger, now)
+    else:  # a process that was started in the wrong place must not end what others do
+        trouble.append(f"{workspace.home.service_file} is not there, so no duty was changed and none became due")
     revived = _revived(ledger, owner, tell)
     again = _tried_again(ledger, now)
     histories = ledger.duty_histories()

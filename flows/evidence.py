@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dashboards.moved import Example, Moved, MovedCell, MovedEvent
 from flows.scoring import read_answers
 from flows.workspace import Workspace
-from metrics.cells import CellChange, CommonTables, common_tables, moved_cells
-from metrics.events import CategoryEvent, attribute_columns, category_events
-from metrics.tables import BiasDimension, usable_records
-from metrics.verdicts import Policy
+from metrics.moves import BiasDimension, CategoryEvent, CellChange
+from metrics.policy import Policy
+from registry.audits.plan import Outcome
 from registry.ledger.evidence import Examples, Place, StoredCell, StoredEvent
 from registry.ledger.values import StoredComparison
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # needed only to find what moved; what is stored is shown without a numerical library
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+
+    from metrics.cells import CommonTables
 
 CHANGED = ("regressed", "improved")
 MOST_CELLS = 5  # of a changed dimension: those with q <= alpha
@@ -39,6 +40,8 @@ class _Ground:
 
     def tables(self, title: str) -> CommonTables | None:
         """The tables of a dimension, as they were compared; None when it cannot be measured."""
+        from metrics.cells import common_tables
+
         dimension = next((dimension for dimension in self.dimensions if dimension.title == title), None)
         if dimension is None:
             return None
@@ -47,18 +50,26 @@ class _Ground:
 
 def _ground(workspace: Workspace, comparison: StoredComparison) -> _Ground | None:
     """None when nothing was measured, or when answers are read by other rules today than when it was made."""
-    if all(row.delta is None for row in comparison.rows):
+    if all(row.delta is None for row in comparison.rows) or not _read_alike(workspace, comparison):
         return None
     protocol = workspace.protocol(comparison.protocol)
-    frozen = workspace.ledger.name_list(comparison.family, comparison.protocol)
-    names = frozen.names if frozen else ()
-    if protocol.scoring_version(names) != comparison.scoring_version:
-        return None
     audits = comparison.previous_audit, comparison.current_audit
     before, now = (read_answers(workspace, workspace.ledger.audit(audit)).frame for audit in audits)
     dimensions = tuple(d for d in protocol.dimensions() if {d.row, d.column} <= {*before.columns} & {*now.columns})
     policy = Policy.from_json(comparison.policy)
+    names = _names(workspace, comparison)
     return _Ground(audits=audits, frames=(before, now), dimensions=dimensions, names=names, policy=policy)
+
+
+def _names(workspace: Workspace, comparison: StoredComparison) -> tuple[str, ...]:
+    frozen = workspace.ledger.name_list(comparison.family, comparison.protocol)
+    return frozen.names if frozen else ()
+
+
+def _read_alike(workspace: Workspace, comparison: StoredComparison) -> bool:
+    """Whether answers are read by the same rules today as when a comparison was made."""
+    version: str = workspace.protocol(comparison.protocol).scoring_version(_names(workspace, comparison))
+    return version == comparison.scoring_version
 
 
 def gathered(workspace: Workspace, comparison: StoredComparison) -> tuple[list[StoredCell], list[StoredEvent]]:
@@ -67,6 +78,9 @@ def gathered(workspace: Workspace, comparison: StoredComparison) -> tuple[list[S
     Cells are those of the dimensions that regressed or improved. New and vanished categories are found in every
     comparison that measured anything; they change no verdict.
     """
+    from metrics.cells import moved_cells
+    from metrics.events import category_events
+
     ground = _ground(workspace, comparison)
     if ground is None:
         return [], []
@@ -79,7 +93,7 @@ def gathered(workspace: Workspace, comparison: StoredComparison) -> tuple[list[S
         tables = ground.tables(dimension.title)
         if tables is not None:
             shown = shown_cells(own, ground.policy.alpha)
-            cells += [StoredCell(cell, _cell_examples(ground, tables, cell)) for cell in shown]
+            cells += [_stored(ground, tables, cell) for cell in shown]
     events = [
         StoredEvent(event, _event_examples(ground, event))
         for event in category_events(*ground.frames, ground.dimensions, policy=ground.policy)
@@ -95,16 +109,22 @@ def shown_cells(cells: Sequence[CellChange], alpha: float) -> list[CellChange]:
     return significant + others[: max(0, FEWEST_CELLS - len(significant))]
 
 
-def _cell_examples(ground: _Ground, tables: CommonTables, cell: CellChange) -> Examples:
-    return _examples(ground, lambda frame: tables.records(frame, cell.row, cell.column))
+def _stored(ground: _Ground, tables: CommonTables, cell: CellChange) -> StoredCell:
+    expected = tables.column_shares(cell.column)
+    examples = _examples(ground, lambda frame: tables.records(frame, cell.row, cell.column))
+    return StoredCell(cell, examples, expected_previous=expected[0], expected_current=expected[1])
 
 
 def _event_examples(ground: _Ground, event: CategoryEvent) -> Examples:
+    from metrics.events import attribute_columns
+
     column = attribute_columns(ground.dimensions)[event.attribute]
     return _examples(ground, lambda frame: (frame[column] == event.category).fillna(False).to_numpy(dtype=bool))
 
 
 def _examples(ground: _Ground, chosen: Callable[[pd.DataFrame], NDArray[np.bool_]]) -> Examples:
+    from metrics.tables import usable_records
+
     before, now = (_places(frame, chosen(frame) & usable_records(frame)) for frame in ground.frames)
     return Examples(previous=before, current=now)
 
@@ -123,61 +143,72 @@ def _places(frame: pd.DataFrame, chosen: NDArray[np.bool_]) -> tuple[Place, ...]
 
 
 def moved(workspace: Workspace, comparison: StoredComparison) -> Moved:
-    """What moved in a comparison, with examples read from the answers now; found and stored when it is missing."""
+    """What moved in a comparison, with the examples read from their answers now; found and stored when it was not yet."""
+    if not workspace.ledger.is_gathered(comparison.id):
+        gathered(workspace, comparison)
     cells = workspace.ledger.moved_cells(comparison.id)
     events = workspace.ledger.category_events(comparison.id)
     if not cells and not events:
-        cells, events = gathered(workspace, comparison)
-    if not cells and not events:
         return Moved()
-    ground = _ground(workspace, comparison)
+    alike = _read_alike(workspace, comparison)
+    examples = [*(cell.examples for cell in cells), *(event.examples for event in events)]
+    shown = _shown(workspace, comparison, examples) if alike else None
     alpha = Policy.from_json(comparison.policy).alpha
-    titles = dict.fromkeys(cell.change.dimension for cell in cells)
-    tables = {title: ground.tables(title) for title in titles} if ground is not None else {}
     return Moved(
-        cells=tuple(_moved_cell(ground, tables.get(cell.change.dimension), cell, alpha) for cell in cells),
-        events=tuple(_moved_event(ground, event, alpha) for event in events),
+        cells=tuple(_moved_cell(cell, alpha, shown) for cell in cells),
+        events=tuple(_moved_event(event, alpha, shown) for event in events),
     )
 
 
-def _moved_cell(ground: _Ground | None, tables: CommonTables | None, stored: StoredCell, alpha: float) -> MovedCell:
+_Shown = dict[tuple[str, Place], Example]
+
+
+def _moved_cell(stored: StoredCell, alpha: float, shown: _Shown | None) -> MovedCell:
     change = stored.change
     significant = change.qvalue is not None and change.qvalue <= alpha
-    if ground is None or tables is None or change.column not in tables.previous.columns:
+    if shown is None:
         return MovedCell(change=change, significant=significant)
-    expected = tables.column_shares(change.column)
-    previous, current = _read(ground, stored.examples)
     return MovedCell(
         change=change,
         significant=significant,
-        expected_previous=expected[0],
-        expected_current=expected[1],
-        previous=previous,
-        current=current,
+        expected_previous=stored.expected_previous,
+        expected_current=stored.expected_current,
+        previous=_those_of("previous", stored.examples.previous, shown),
+        current=_those_of("current", stored.examples.current, shown),
     )
 
 
-def _moved_event(ground: _Ground | None, stored: StoredEvent, alpha: float) -> MovedEvent:
+def _moved_event(stored: StoredEvent, alpha: float, shown: _Shown | None) -> MovedEvent:
     significant = stored.event.qvalue <= alpha
-    if ground is None:
+    if shown is None:
         return MovedEvent(event=stored.event, significant=significant)
-    previous, current = _read(ground, stored.examples)
-    return MovedEvent(event=stored.event, significant=significant, previous=previous, current=current)
+    return MovedEvent(
+        event=stored.event,
+        significant=significant,
+        previous=_those_of("previous", stored.examples.previous, shown),
+        current=_those_of("current", stored.examples.current, shown),
+    )
 
 
-def _read(ground: _Ground, examples: Examples) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-    """The examples of both releases, as answered."""
-    sides = zip(ground.audits, ground.frames, (examples.previous, examples.current), strict=True)
-    before, now = (tuple(_records(audit, frame, places)) for audit, frame, places in sides)
-    return before, now
+def _those_of(side: str, places: Sequence[Place], shown: _Shown) -> tuple[Example, ...]:
+    return tuple(shown[side, place] for place in places if (side, place) in shown)
 
 
-def _records(audit: int, frame: pd.DataFrame, places: Sequence[Place]) -> Iterable[Example]:
-    answered = [str(name) for name in frame.columns if f"{name}_category" in frame.columns]
-    for request, repeat, record in places:
-        here = (frame["request"] == request) & (frame["index"] == record)
-        if "repeat" in frame.columns:
-            here &= frame["repeat"] == repeat
-        for row in frame.loc[here, answered].head(1).to_dict("records"):
-            attributes = {str(name): term for name, term in row.items() if isinstance(term, str)}
-            yield Example(audit=audit, request=request, repeat=repeat, record=record, attributes=attributes)
+def _shown(workspace: Workspace, comparison: StoredComparison, examples: Sequence[Examples]) -> _Shown:
+    """The examples as answered. Only the answers that hold one are read."""
+    protocol = workspace.protocol(comparison.protocol)
+    shown: _Shown = {}
+    for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit)):
+        places: set[Place] = {place for found in examples for place in getattr(found, side)}
+        for request, response in workspace.ledger.answers_at(audit, {place[:2] for place in places}):
+            for record in protocol.records(request, response):
+                place = (request.index, request.repeat, record.index)
+                if place in places and record.outcome is Outcome.OK:
+                    shown[side, place] = Example(
+                        audit=audit,
+                        request=request.index,
+                        repeat=request.repeat,
+                        record=record.index,
+                        attributes={name: term for name, term in record.attributes.items() if isinstance(term, str)},
+                    )
+    return shown

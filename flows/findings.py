@@ -120,11 +120,14 @@ def _cells(workspace: Workspace, comparison: StoredComparison) -> list[dict[str,
     from dashboards.moved_sections import course_text
     from flows.evidence import moved
 
+    cells = moved(workspace, comparison).cells
+    sure_first = [cell for cell in cells if cell.significant] or list(cells)  # what may be chance only where all is
     found = []
-    for cell in moved(workspace, comparison).cells[:FIRST_CELLS]:
+    for cell in sure_first[:FIRST_CELLS]:
         change = cell.change
         course = course_text(change.share_previous, change.share_current, " to ").replace("\u00a0", " ")
         sure = "too few personas to test" if change.qvalue is None else f"q {probability(change.qvalue)}"
+        sure += "" if cell.significant else ", may be chance"
         text = f"{change.dimension}, {change.row} in {change.column}: {course} of {change.row}; {sure}"
         found.append(
             {

@@ -21,10 +21,10 @@ from dashboards.gate_report import (
     TierResult,
 )
 from flows.blessing import blessing_named, newest_comparable
-from flows.concluding import reference_audit
 from flows.instrument import newest_checks
 from flows.judging import judged
 from flows.ordering import refuse_stranger
+from flows.reference import reference_audit
 from flows.scoring import Scored, finished, scored
 from flows.settings import CONFIGURATION, GateSettings
 from flows.soundness import unsound

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from flows.evidence import gathered
 from flows.ordering import refuse_stranger
-from flows.scoring import finished, frozen_names, read_answers, scored
+from flows.scoring import finished, frozen_names, read_answers, scored, scoring_version_of
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from metrics.power import round_up
+from metrics.policy import Policy
 from metrics.results import Comparison
-from metrics.verdicts import Policy, release_verdict, size_that_would_decide, withheld
+from registry.ledger.occasions import Judgement, Occasion
 from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease
 
@@ -22,7 +22,10 @@ def chosen_protocol(workspace: Workspace, protocol: str | None, releases: Sequen
     if protocol is not None:
         workspace.protocol(protocol)  # an unknown name is answered with the nearest
         return protocol
-    ran = {a.protocol for r in releases for a in workspace.ledger.audits(family=r.family, version=r.version)}
+    versions: dict[str, set[int]] = {}
+    for release in releases:
+        versions.setdefault(release.family, set()).add(release.version)
+    ran = {name for family, some in versions.items() for name in workspace.ledger.protocols(family, some)}
     if len(ran) == 1:
         return ran.pop()
     names = " and ".join(release.uri for release in releases)
@@ -82,20 +85,13 @@ def judged(
     workspace: Workspace, previous: Audit, current: Audit, policy: Policy, reason: str | None = None
 ) -> StoredComparison:
     """The stored comparison of two audits under a policy, made now when there is none of today's scoring version."""
+    if (kept := _kept(workspace, previous, current, policy)) is not None:
+        return kept
+    from metrics.verdicts import release_verdict, withheld
+
     ledger, protocol = workspace.ledger, workspace.protocol(current.protocol)
     names = frozen_names(workspace, current)
     version = protocol.scoring_version(names)
-    kept = [
-        comparison
-        for comparison in ledger.comparisons(
-            family=current.release.family, protocol=current.protocol, current=current.id
-        )
-        if comparison.previous_audit == previous.id
-        and comparison.scoring_version == version
-        and dict(comparison.policy) == policy.as_json()
-    ]
-    if kept:
-        return kept[-1]
     for audit in (previous, current):
         scored(workspace, audit)
     if reason:
@@ -114,10 +110,30 @@ def judged(
     return stored
 
 
+def _kept(workspace: Workspace, previous: Audit, current: Audit, policy: Policy) -> StoredComparison | None:
+    """The stored comparison of two audits under a policy and today's scoring version, found without reading an answer.
+
+    It was made with the family's newest names, so whether those still cover the current audit need not be asked again.
+    """
+    family, name = current.release.family, current.protocol
+    version = scoring_version_of(workspace, family, name)
+    same = [
+        comparison
+        for comparison in workspace.ledger.comparisons(family=family, protocol=name, current=current.id)
+        if comparison.previous_audit == previous.id
+        and comparison.scoring_version == version
+        and dict(comparison.policy) == policy.as_json()
+    ]
+    return same[-1] if same else None
+
+
 def _deciding_size(
     workspace: Workspace, previous: Audit, current: Audit, rows: Sequence[Comparison], policy: Policy
 ) -> str:
     """Which size would decide, in words; empty when nothing was measured that could say."""
+    from metrics.power import round_up
+    from metrics.verdicts import size_that_would_decide
+
     usable = min(read_answers(workspace, audit).channels.usable for audit in (previous, current))
     named = _size_for_names(rows, usable, policy)
     size = size_that_would_decide(rows, usable, policy)
@@ -132,6 +148,8 @@ def _deciding_size(
 
 def _size_for_names(rows: Sequence[Comparison], usable: int, policy: Policy) -> str:
     """What verdicts on names would take, in words; empty when they are not what is missing."""
+    from metrics.power import round_up
+
     listed = [
         min(row.n_previous, row.n_current)
         for row in rows
@@ -146,19 +164,31 @@ def _size_for_names(rows: Sequence[Comparison], usable: int, policy: Policy) -> 
     )
 
 
-def judged_with_previous(workspace: Workspace, audit: Audit) -> StoredComparison | None:
-    """The newest stored comparison of an audit with its previous release, else with an earlier audit of its own.
+def verdicts_with_previous(workspace: Workspace, audits: Iterable[Occasion]) -> dict[int, str]:
+    """For audits, the verdict of the newest stored comparison with the previous release, else with an earlier audit of its own.
 
-    Comparisons with blessed baselines are others. Read from the ledger alone.
+    Comparisons with blessed baselines are others. Read from the ledger alone, in a few queries for all of them.
     """
-    family, version = audit.release.family, audit.release.version
-    known = {other.id: other.release.version for other in workspace.ledger.audits(family=family)}
-    previous = audit.release.previous or max((number for number in known.values() if number < version), default=version)
-    made = workspace.ledger.comparisons(family=family, protocol=audit.protocol, current=audit.id)
-    for wanted in (previous, version):
-        if found := [comparison for comparison in made if known[comparison.previous_audit] == wanted]:
-            return found[-1]
-    return None
+    by_family: dict[str, list[Occasion]] = {}
+    for audit in audits:
+        by_family.setdefault(audit.family, []).append(audit)
+    found: dict[int, str] = {}
+    for family, own in by_family.items():
+        version_of = {other.id: other.version for other in workspace.ledger.occasions(family=family)}
+        versions = sorted(set(version_of.values()))
+        made: dict[int, list[Judgement]] = {}
+        current = {audit.id for audit in own}
+        for judgement in workspace.ledger.judgements(family=family):
+            if judgement.current in current:
+                made.setdefault(judgement.current, []).append(judgement)
+        for audit in own:
+            lower = max((number for number in versions if number < audit.version), default=audit.version)
+            for wanted in (audit.previous or lower, audit.version):
+                with_it = [one for one in made.get(audit.id, []) if version_of.get(one.previous) == wanted]
+                if with_it:
+                    found[audit.id] = with_it[-1].verdict
+                    break
+    return found
 
 
 def compare_releases(

@@ -263,6 +263,11 @@ class LoadControl:
         return max(0.0, self.state.paused_until - self.now())
 
     @property
+    def called_s(self) -> float:
+        """Seconds of all calls until now."""
+        return self.state.called_s(self.now())
+
+    @property
     def waits_for(self) -> str:
         """What calls wait for besides a slot, in words; empty when it is nothing."""
         left = self.pause_left_s
@@ -278,10 +283,14 @@ class LoadControl:
 
     # With other workers -------------------------------------------------------------------------------------------
 
-    async def __aenter__(self) -> Self:
+    async def open(self) -> None:
+        """Begin to share: no call is made before the first share is there, or the ledger does not answer."""
         if self.shared is not None:
             await self._exchange()
             self._exchanging = asyncio.create_task(self._exchange_for_ever())
+
+    async def __aenter__(self) -> Self:
+        await self.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -10,6 +10,8 @@ from flows.congestion import START, Bucket, Latency, Limit, Signals, moved
 SHORTEST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
 RECENT_S = 10.0  # over about so long the concurrency that is reached is averaged
+IDLE_SHARE = 0.5
+IDLE_FOR_S = 60.0
 _SOON = 1e-6
 
 
@@ -263,6 +265,11 @@ class LoadState:
     def _note(self) -> None:
         self.lowest, self.highest = min(self.lowest, self.slots), max(self.highest, self.slots)
 
+    def called_s(self, now: float) -> float:
+        """Seconds of all calls until now."""
+        self._pass(now)
+        return self._busy
+
     def stats(self, now: float) -> LoadStats:
         """What was reached until now."""
         self._pass(now)
@@ -281,6 +288,42 @@ class LoadState:
             falls=self.falls,
             paused_s=self._paused,
         )
+
+
+class Idleness:
+    """Notices that far fewer calls are under way than might be, although requests wait: a fault that costs only time."""
+
+    words = ""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._told = False
+
+    def lasts(self, now: float, stats: LoadStats, state: LoadState, *, taken: int) -> bool:
+        """Whether to say so now, in ``words``; once. ``taken`` : requests that were taken up and have no answer."""
+        idle = (
+            stats.limit >= 2
+            and stats.recent_in_flight < IDLE_SHARE * stats.limit
+            and now >= state.paused_until
+            and not state.draining
+        )
+        if not idle or self._told:
+            self._since = None
+            return False
+        self._since = now if self._since is None else self._since
+        if now - self._since < IDLE_FOR_S:
+            return False
+        self._told = True
+        limits = state.limits
+        why = "the storage of answers, or the supply of requests, is slower than the provider"
+        if limits.calls_per_minute is not None or limits.tokens_per_minute is not None:
+            why = "the calls or tokens a minute that are configured for the provider allow no more"
+        elif taken >= stats.limit:
+            why = "most requests wait between their tries, for the provider fails"
+        self.words = (
+            f"only {stats.recent_in_flight:.1f} of {stats.limit} calls are under way although requests wait: {why}"
+        )
+        return True
 
 
 def _together(earlier: Signals, later: Signals, aged_s: float) -> Signals:

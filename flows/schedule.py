@@ -7,7 +7,7 @@ import datetime as dt
 import zoneinfo
 from collections.abc import Iterable, Sequence
 
-from flows.duties import Duty, Slot, duties_of, next_slot, slots
+from flows.duties import Duty, Slot, duties_of, newest_slots, next_slot, slots
 from flows.duty_state import in_words, overdue_since, why_overdue
 from flows.workspace import Workspace
 from metrics.fleet import FalseAlerts, Schedule, expected_false_alerts
@@ -15,6 +15,7 @@ from registry.ledger.duties import NOTHING_YET, AuditUsage, DutyHistory, DutyRun
 
 MONTH = dt.timedelta(days=30)
 YEAR = dt.timedelta(days=365.25)
+MOST_A_YEAR = 24 * 365.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,7 @@ def _line(
         name=duty.name, family=duty.family, protocol=duty.protocol, definition={}, since=moment_text(now)
     )
     state, why = _state(duty, known, history, now)
-    runs = sum(1 for _ in slots(duty, now, now + MONTH))
+    _, runs = newest_slots(duty, now, now + MONTH, 1)
     return DutyLine(
         duty=duty,
         state=state,
@@ -129,7 +130,8 @@ def _state(duty: Duty, stored: StoredDuty, history: DutyHistory, now: dt.datetim
     newest = history.newest
     waits = next_slot(duty, dt.datetime.fromisoformat(max(stored.since, history.reached or "")))
     if waits is not None and waits.at <= now:
-        return "due", f"since {in_words(now - waits.at)}: {waits.name}"
+        before = f"; the run before is {newest.state}: {newest.why}" if newest and newest.state != "done" else ""
+        return "due", f"for {in_words(now - waits.at)}: {waits.name}{before}"
     if newest is None:
         return "never", "no run was due yet"
     if newest.state != "done":
@@ -151,12 +153,15 @@ def _cost(duty: Duty, usage: AuditUsage | None, runs: int) -> float | None:
 
 
 def _false_alerts(workspace: Workspace, lines: Sequence[DutyLine]) -> FalseAlerts | None:
-    """Of one watch for each release, protocol and size; audits that come less than monthly count as one a year."""
+    """Of one watch for each release, protocol and size; one a year at least, and one an hour at most."""
     settings = workspace.home.configuration.watch
     pace: dict[tuple[str | int | None, ...], float] = {}
     for line in lines:
         duty = line.duty
         watched = (duty.family, duty.release, duty.protocol, duty.audit.personas)
         pace[watched] = pace.get(watched, 0.0) + max(1.0, line.runs_a_month * YEAR / MONTH)
-    fleet = [Schedule(audits_per_year=each, alpha=settings.alpha, horizon=settings.horizon) for each in pace.values()]
+    fleet = [
+        Schedule(audits_per_year=min(each, MOST_A_YEAR), alpha=settings.alpha, horizon=settings.horizon)
+        for each in pace.values()
+    ]
     return expected_false_alerts(fleet) if fleet else None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from flows.summaries import kept_summary, stored_summary, summarized
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.results import Score
@@ -56,9 +57,7 @@ def frozen_names(workspace: Workspace, current: Audit) -> tuple[str, ...]:
     ledger, protocol = workspace.ledger, workspace.protocol(current.protocol)
     family = current.release.family
     newest = ledger.name_list(family, current.protocol)
-    if newest is not None and (
-        current.id in newest.audits or _covers(protocol, newest.names, read_answers(workspace, current))
-    ):
+    if newest is not None and (current.id in newest.audits or _covers(workspace, current, newest.names)):
         return newest.names
     pooled = finished(workspace, family=family, protocol=current.protocol)
     names = protocol.names([read_answers(workspace, audit).frame for audit in pooled])
@@ -79,23 +78,36 @@ def frozen_names(workspace: Workspace, current: Audit) -> tuple[str, ...]:
     return made.names
 
 
-def _covers(protocol: Any, names: Sequence[str], reading: Reading) -> bool:
-    used = reading.frame.loc[reading.frame["outcome"] == "ok", "name_category"].dropna()
-    own = protocol.names([reading.frame])
-    best = used.isin(own).sum()
-    return bool(best == 0 or used.isin(names).sum() >= TAKE_NAMES_AGAIN_BELOW * best)
+def _covers(workspace: Workspace, current: Audit, names: Sequence[str]) -> bool:
+    """Whether a release still uses the listed names enough, against those that it uses most itself."""
+    protocol = workspace.protocol(current.protocol)
+    found = stored_summary(workspace, current, protocol.scoring_version(names)) or summarized(
+        protocol, read_answers(workspace, current), names
+    )
+    return found.own_listed == 0 or found.listed >= TAKE_NAMES_AGAIN_BELOW * found.own_listed
+
+
+def frozen_version(workspace: Workspace, audit: Audit) -> str | None:
+    """Today's scoring version of an audit, told without reading its answers; None when only they can tell.
+
+    That is so before the family's first comparison: an audit is scored on its own names then.
+    """
+    return scoring_version_of(workspace, audit.release.family, audit.protocol)
+
+
+def scoring_version_of(workspace: Workspace, family: str, protocol: str) -> str | None:
+    """Today's scoring version of a family whose names are frozen; None before that."""
+    frozen = workspace.ledger.name_list(family, protocol)
+    if frozen is None:
+        return None
+    version: str = workspace.protocol(protocol).scoring_version(frozen.names)
+    return version
 
 
 def is_current(workspace: Workspace, audit: Audit) -> bool:
-    """Whether an audit's stored scores are of today's scoring version, told without reading its answers.
-
-    Only with a frozen name list: before the family's first comparison an audit is scored on its own names.
-    """
-    frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
-    if frozen is None or audit.state == "open":
-        return False
-    current: str = workspace.protocol(audit.protocol).scoring_version(frozen.names)
-    return audit.scoring_version == current
+    """Whether an audit's stored scores are of today's scoring version, told without reading its answers."""
+    version = frozen_version(workspace, audit)
+    return version is not None and audit.state != "open" and audit.scoring_version == version
 
 
 def scores_of(workspace: Workspace, audit: Audit) -> list[Score]:
@@ -103,6 +115,21 @@ def scores_of(workspace: Workspace, audit: Audit) -> list[Score]:
     if is_current(workspace, audit):
         return workspace.ledger.scores(audit.id)
     return scored(workspace, audit).scores
+
+
+def current_scores(
+    workspace: Workspace, family: str, protocol: str, ids: Sequence[int], metrics: Collection[str] | None = None
+) -> dict[int, list[Score]]:
+    """Scores of many finished audits of a family under today's scoring version, in a few queries; of some metrics only.
+
+    Those that are of another scoring version are scored again, which reads their answers.
+    """
+    ledger, wanted = workspace.ledger, set(ids)
+    version = scoring_version_of(workspace, family, protocol)
+    behind = wanted if version is None else wanted & set(ledger.unscored(family, protocol, version))
+    for audit in ledger.audits_of(behind).values():
+        scored(workspace, audit)
+    return ledger.scores_of(wanted, metrics)
 
 
 def scored(workspace: Workspace, audit: Audit) -> Scored:
@@ -122,4 +149,6 @@ def scored(workspace: Workspace, audit: Audit) -> Scored:
         return Scored(audit, reading, names, workspace.ledger.scores(audit.id, version))
     scores = protocol.scores(reading, names, seed=SCORING_SEED)
     workspace.ledger.store_scores(audit.id, version, scores)
+    if frozen:
+        kept_summary(workspace, audit, reading, names, version)
     return Scored(workspace.ledger.audit(audit.id), reading, names, scores)

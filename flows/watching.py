@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import functools
 from collections.abc import Sequence
-from typing import Any
 
 from flows.scoring import finished, frozen_names, read_answers
 from flows.soundness import unsound
+from flows.summaries import summary_of
 from flows.workspace import Workspace
 from metrics.fleet import FalseAlerts, Schedule, expected_false_alerts, online_fdr_levels
 from metrics.recurring import AuditEstimates, WatchedAudit, WatchPolicy, watch
 from metrics.verdicts import release_verdict
 from registry.ledger.values import Audit
-from registry.ledger.watching import Confirmation, Watch, WatchPoint
+from registry.ledger.watching import Confirmation, Watch, WatchKey, WatchPace, WatchPoint
 
 AUDITS_A_YEAR = 52.0  # of a watch that is too young to tell its own pace
 
@@ -94,7 +95,7 @@ def watched(workspace: Workspace, audit: Audit) -> WatchState | None:
     names = frozen_names(workspace, audit) if len(series) >= settings.baseline else ()
     episode = 0
     while True:
-        known = _watch_of(workspace, audit, names, episode) if names else None
+        known = workspace.ledger.watch(_key(workspace, audit, names, episode)) if names else None
         if known is None:  # only then are all answers read; later audits are stored points
             sound = [other for other in series if not _unsound(workspace, other)]
             if len(sound) < settings.baseline:
@@ -110,32 +111,28 @@ def watched(workspace: Workspace, audit: Audit) -> WatchState | None:
 
 
 def _unsound(workspace: Workspace, audit: Audit) -> str:
-    return unsound(read_answers(workspace, audit).channels, workspace.home.policy())
+    return unsound(summary_of(workspace, audit).channels, workspace.home.policy(audit.release.family))
 
 
-def _key(workspace: Workspace, audit: Audit, names: Sequence[str], episode: int) -> dict[str, Any]:
-    return {
-        "family": audit.release.family,
-        "version": audit.release.version,
-        "protocol": audit.protocol,
-        "collection_key": audit.plan.collection_key,
-        "scoring_version": workspace.protocol(audit.protocol).scoring_version(names),
-        "size": audit.plan.size,
-        "episode": episode,
-    }
-
-
-def _watch_of(workspace: Workspace, audit: Audit, names: Sequence[str], episode: int) -> Watch | None:
-    return workspace.ledger.watch(**_key(workspace, audit, names, episode))
+def _key(workspace: Workspace, audit: Audit, names: Sequence[str], episode: int) -> WatchKey:
+    return WatchKey(
+        family=audit.release.family,
+        version=audit.release.version,
+        protocol=audit.protocol,
+        collection_key=audit.plan.collection_key,
+        scoring_version=workspace.protocol(audit.protocol).scoring_version(names),
+        size=audit.plan.size,
+        episode=episode,
+    )
 
 
 def _begun(workspace: Workspace, audit: Audit, names: Sequence[str], episode: int, baseline: Sequence[Audit]) -> Watch:
     protocol = workspace.protocol(audit.protocol)
     readings = [read_answers(workspace, other) for other in baseline]
     return workspace.ledger.begin_watch(
-        **_key(workspace, audit, names, episode),
+        _key(workspace, audit, names, episode),
         baseline=[other.id for other in baseline],
-        vocabulary=protocol.baseline(readings, names, workspace.home.policy()),
+        vocabulary=protocol.baseline(readings, names, workspace.home.policy(audit.release.family)),
     )
 
 
@@ -147,7 +144,7 @@ def _policy(workspace: Workspace, episode: int) -> WatchPolicy:
 
 def _state(workspace: Workspace, known: Watch, series: Sequence[Audit], names: Sequence[str]) -> WatchState:
     points = _points(workspace, known, series, names)
-    rows = _rows(workspace, known, series, points)
+    rows = _rows(workspace, known, [audit.id for audit in series], points)
     alarms = workspace.ledger.confirmations(known.id)
     held = _held_by_fleet(workspace, known, rows[-1]) if rows and rows[-1].state == "alarm" else ""
     return WatchState(
@@ -190,29 +187,36 @@ def _points(
 
 
 def _rows(
-    workspace: Workspace, known: Watch, series: Sequence[Audit], points: dict[int, list[WatchPoint]]
+    workspace: Workspace, known: Watch, series: Sequence[int], points: dict[int, list[WatchPoint]]
 ) -> tuple[WatchedAudit, ...]:
-    dimensions = [dimension.title for dimension in workspace.protocol(known.protocol).dimensions()]
+    dimensions = tuple(dimension.title for dimension in workspace.protocol(known.protocol).dimensions())
     estimates = []
-    for audit in series:
-        by_dimension = {point.dimension: point for point in points[audit.id]}
+    for number in series:
+        by_dimension = {point.dimension: point for point in points[number]}
         estimates.append(
             AuditEstimates(
-                audit=f"audit {audit.id}",
+                audit=f"audit {number}",
                 size=known.size,
                 estimates=tuple(by_dimension[name].estimate for name in dimensions),
                 variances=tuple(by_dimension[name].variance for name in dimensions),
             )
         )
-    return watch(estimates, dimensions, _policy(workspace, known.episode))
+    return _judged(tuple(estimates), dimensions, _policy(workspace, known.episode))
+
+
+@functools.lru_cache(maxsize=16)
+def _judged(
+    estimates: tuple[AuditEstimates, ...], dimensions: tuple[str, ...], policy: WatchPolicy
+) -> tuple[WatchedAudit, ...]:
+    """The state after each audit. Kept, for the conclusion of an audit and its publication both ask."""
+    return watch(estimates, dimensions, policy)
 
 
 def _served(workspace: Workspace, known: Watch, newest: Audit) -> str:
     """Whether another model answers than in the baseline: a change that a provider does not hide."""
-    before: set[str] = set()
-    for audit_id in known.baseline:
-        before |= set(read_answers(workspace, workspace.ledger.audit(audit_id)).channels.served_models)
-    now = set(read_answers(workspace, newest).channels.served_models)
+    baseline = workspace.ledger.audits_of(known.baseline)
+    before = {model for audit in baseline.values() for model in summary_of(workspace, audit).channels.served_models}
+    now = set(summary_of(workspace, newest).channels.served_models)
     if not before or not now or before == now:
         return ""
     return f"the served model changed from {', '.join(sorted(before))} to {', '.join(sorted(now))}"
@@ -231,8 +235,7 @@ def _held_by_fleet(workspace: Workspace, known: Watch, row: WatchedAudit) -> str
             values.append(row.e_mean)
             continue
         points = workspace.ledger.points(other.id)
-        audits = [workspace.ledger.audit(audit_id) for audit_id in points]
-        newest = _rows(workspace, other, audits, points)[-1]
+        newest = _rows(workspace, other, list(points), points)[-1]
         values.append(newest.e_mean)
     decision = online_fdr_levels(values, alpha=rate, overlap=len(values))[place]
     if decision.discovered or decision.threshold is None:
@@ -255,14 +258,13 @@ def settled(workspace: Workspace, audit: Audit) -> Confirmation | None:
 
     `regressed` confirms the drift. Every other verdict is stored as well, and begins a new episode.
     """
-    for known in workspace.ledger.watches():
-        if (known.family, known.version, known.protocol, known.collection_key) != (
-            audit.release.family,
-            audit.release.version,
-            audit.protocol,
-            audit.plan.collection_key,
-        ):
-            continue
+    same = {
+        "family": audit.release.family,
+        "version": audit.release.version,
+        "protocol": audit.protocol,
+        "collection_key": audit.plan.collection_key,
+    }
+    for known in workspace.ledger.watches(**same):
         for asked in workspace.ledger.confirmations(known.id):
             if asked.verdict is not None and asked.audit == audit.id:
                 return asked
@@ -275,7 +277,7 @@ def _settled_now(workspace: Workspace, known: Watch, asked: Confirmation, audit:
     protocol = workspace.protocol(known.protocol)
     names = frozen_names(workspace, audit)
     baseline = [read_answers(workspace, workspace.ledger.audit(audit_id)) for audit_id in known.baseline]
-    policy = workspace.home.policy()
+    policy = workspace.home.policy(audit.release.family)
     rows, reason = protocol.compare(protocol.pooled(baseline), read_answers(workspace, audit), names, policy)
     verdict, why = release_verdict(rows, reason)
     told = f"against the pooled baseline of {len(baseline)} audits: {why}"
@@ -287,28 +289,26 @@ def _settled_now(workspace: Workspace, known: Watch, asked: Confirmation, audit:
 
 def fleet_alerts(workspace: Workspace) -> FalseAlerts | None:
     """Expected false alerts a month over all watched releases; None when none is watched."""
-    newest: dict[tuple[Any, ...], Watch] = {}
-    for known in workspace.ledger.watches():
-        newest[known.family, known.version, known.protocol, known.collection_key, known.size] = known
-    if not newest:
+    paces = workspace.ledger.watch_paces()
+    if not paces:
         return None
     settings = workspace.home.configuration.watch
     return expected_false_alerts(
         [
             Schedule(
-                audits_per_year=_pace(workspace, known),
-                alpha=settings.alpha / 2.0**known.episode,
+                audits_per_year=_audits_a_year(pace),
+                alpha=settings.alpha / 2.0**pace.episode,
                 horizon=settings.horizon,
             )
-            for known in newest.values()
+            for pace in paces
         ]
     )
 
 
-def _pace(workspace: Workspace, known: Watch) -> float:
+def _audits_a_year(pace: WatchPace) -> float:
     """Audits a year, from the time between the first and the newest audit of a watch."""
-    audits = [workspace.ledger.audit(audit_id) for audit_id in workspace.ledger.points(known.id)]
-    times = [dt.datetime.fromisoformat(audit.finished_at) for audit in audits if audit.finished_at]
-    if len(times) < 2 or (days := (max(times) - min(times)).total_seconds() / 86400) < 7:
+    if pace.audits < 2 or pace.first is None or pace.newest is None:
         return AUDITS_A_YEAR
-    return (len(times) - 1) / days * 365.25
+    length = dt.datetime.fromisoformat(pace.newest) - dt.datetime.fromisoformat(pace.first)
+    days = length.total_seconds() / 86400
+    return AUDITS_A_YEAR if days < 7 else (pace.audits - 1) / days * 365.25

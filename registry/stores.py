@@ -111,7 +111,7 @@ def address(tracking_uri: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def _certificates() -> dict[str, Any]:
+def certificates() -> dict[str, Any]:
     """How a server's certificate is checked, by the variables that MLflow's own client reads."""
     insecure = os.environ.get("MLFLOW_TRACKING_INSECURE_TLS", "").lower() in ("1", "true")
     verify: bool | str = os.environ.get("MLFLOW_TRACKING_SERVER_CERT_PATH") or not insecure
@@ -125,7 +125,7 @@ def _reach(tracking_uri: str) -> None:
     if time.monotonic() - _reached.get(tracking_uri, -_REACHED_FOR_S) < _REACHED_FOR_S:
         return
     try:
-        requests.get(f"{tracking_uri.rstrip('/')}/health", timeout=_PATIENCE_S, **_certificates())  # any answer will do
+        requests.get(f"{tracking_uri.rstrip('/')}/health", timeout=_PATIENCE_S, **certificates())  # any answer will do
     except (requests.RequestException, OSError) as error:  # OSError: a certificate file that is not there
         _reached.pop(tracking_uri, None)
         raise StoreUnreachableError(

@@ -10,7 +10,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from flows.channels.catalog import CHANNELS, TIMEOUT_S, ChannelOptions, DeliveryError
+from flows.channels.catalog import CHANNELS, TIMEOUT_S, ChannelOptions, DeliveryError, hush_addresses
 from flows.channels.message import RECOVERED, TEST, Message
 from metrics.errors import BadInputError
 
@@ -42,6 +42,7 @@ class AppriseChannel:
         self._where = where
 
     def send(self, message: Message) -> str:
+        hush_addresses()
         service = self._service()
         body = message.markdown() if self.format == "markdown" else message.text()
         result = service.notify(

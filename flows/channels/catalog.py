@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import logging
 import pkgutil
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,11 @@ class AlertChannel(Protocol):
 
 
 CHANNELS: Catalog[Callable[[ChannelOptions], AlertChannel]] = Catalog("alert channel", group="spiritlevel.channels")
+
+
+def hush_addresses() -> None:
+    """Keep the HTTP library from writing paths of addresses, which may be secrets, into a log of the finest level."""
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
 
 
 def load_channels() -> None:

@@ -30,6 +30,10 @@ def told(label: str, before: int, progress: Progress) -> str:
     """One line on how far a collection is; ``before`` requests were answered by an earlier run."""
     total = f" of {before + progress.total}" if progress.total is not None else ""
     parts = [f"{label}: {before + progress.done}{total} calls", f"{progress.rate_per_s:.1f} a second"]
+    if progress.limit is not None and progress.mean_in_flight is not None:
+        parts.append(f"{progress.mean_in_flight:.1f} of {progress.limit} under way")
+    if progress.waits_for:
+        parts.append(progress.waits_for)
     if progress.eta_s is not None:
         parts.append(f"{duration(progress.eta_s)} left")
     if progress.failed:

@@ -194,32 +194,31 @@ def compare(
     from flows.evidence import moved
     from flows.judging import chosen_protocol, compare_releases
     from flows.publishing import publish_waiting
-    from flows.scoring import read_answers
+    from flows.reference import release_of
+    from flows.scoring import scores_of
+    from flows.summaries import summary_of
 
     with workspace_of(home) as workspace:
-        policy = workspace.home.policy()
         if (current is None) == (against is None):
             raise BadInputError(
                 "name two releases, PREVIOUS and CURRENT, or one release and --against NAME of a blessed baseline"
             )
         if against is not None:
-            other = workspace.releases.find(previous)
+            other = release_of(workspace, previous)
             one = _reference(workspace, other, against)
         else:
-            one, other = workspace.releases.find(previous), workspace.releases.find(current or "")
+            one, other = release_of(workspace, previous), release_of(workspace, current or "")
         if one.uri == other.uri:
             raise BadInputError(f"{one.uri} cannot be compared with itself; name two releases")
         name = chosen_protocol(workspace, protocol, [one, other])
-        comparison = compare_releases(workspace, one, other, name, policy)
-        sides = {
-            side: read_answers(workspace, workspace.ledger.audit(audit)).channels
+        comparison = compare_releases(workspace, one, other, name, workspace.home.policy(other.family))
+        audits = {
+            side: workspace.ledger.audit(audit)
             for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
         }
+        sides = {side: summary_of(workspace, audit).channels for side, audit in audits.items()}
         found = moved(workspace, comparison)
-        floors = {
-            side: noise_floors(workspace.ledger.scores(audit))
-            for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
-        }
+        floors = {side: noise_floors(scores_of(workspace, audit)) for side, audit in audits.items()}
         publish_waiting(workspace, say, family=comparison.family, everything=True)
         if json:
             print_json(
@@ -240,11 +239,12 @@ def compare(
 def _reference(workspace: Workspace, release: ModelRelease, against: str) -> ModelRelease:
     """The release that ``--against`` names: the previous one, or a blessed baseline."""
     from flows.blessing import blessed_release
+    from flows.reference import previous_release
     from registry.ledger.blessings import PREVIOUS
 
     if against != PREVIOUS:
         return blessed_release(workspace, release.family, against)
-    previous = workspace.releases.previous(release)
+    previous = previous_release(workspace, release)
     if previous is None:
         raise BadInputError(f"{release.uri} has no previous release to compare with; name two releases")
     return previous
@@ -269,8 +269,11 @@ def card(
     if format not in {"md", "html", "json"}:
         raise BadInputError(f"--format should be md, html or json, not {format!r}")
     with workspace_of(home) as workspace:
-        releases = workspace.releases.list(family)
-        name = chosen_protocol(workspace, protocol, releases)
+        ran = workspace.ledger.protocols(family)
+        if ran and (protocol is not None or len(ran) == 1):
+            name = chosen_protocol(workspace, protocol or ran[0], ())
+        else:  # only the registry knows of releases that were not audited
+            name = chosen_protocol(workspace, protocol, workspace.releases.list(family))
         text = rendered(card_of(workspace, family, name), format)
         if output is None:
             print_text(text)
@@ -340,19 +343,20 @@ def status(json: JsonOption = False, home: HomeOption = None) -> None:
     Example: spiritlevel status --json
     """
     from flows.commands.watching import false_alert_line, false_alerts_as_json
-    from flows.judging import judged_with_previous
+    from flows.judging import verdicts_with_previous
     from flows.watching import fleet_alerts
 
     with workspace_of(home) as workspace:
         expected = fleet_alerts(workspace)
         rows = []
-        for audit in workspace.ledger.audits():
-            done, total = workspace.ledger.progress(audit.id)
-            comparison = judged_with_previous(workspace, audit)
+        occasions = workspace.ledger.occasions()
+        progress, verdicts = workspace.ledger.progress_of_all(), verdicts_with_previous(workspace, occasions)
+        for audit in occasions:
+            done, total = progress.get(audit.id, (0, 0))
             rows.append(
                 {
                     "audit": audit.id,
-                    "release": audit.release.uri,
+                    "release": audit.release,
                     "protocol": audit.protocol,
                     "occasion": audit.occasion,
                     "source": audit.source,
@@ -361,8 +365,8 @@ def status(json: JsonOption = False, home: HomeOption = None) -> None:
                     "requests": total,
                     "ordered_at": audit.ordered_at,
                     "finished_at": audit.finished_at,
-                    "verdict": comparison.verdict if comparison else None,
-                    "published": audit.run_id is not None,
+                    "verdict": verdicts.get(audit.id),
+                    "published": audit.published,
                 }
             )
         if json:

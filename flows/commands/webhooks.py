@@ -45,3 +45,4 @@ def register(
         print_json({"webhook": hook, "url": url, "events": list(EVENTS), "created": made})
         return
     print_text(f"{'created' if made else 'updated'} the webhook {hook} to {url} for {' and '.join(EVENTS)}")
+    print_text("MLflow sends to it within a minute; until then new versions are found by looking")

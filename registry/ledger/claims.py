@@ -22,6 +22,8 @@ from registry.ledger.ownership import Owner, why_gone
 from registry.ledger.service_tables import workers
 from registry.ledger.tables import audits, messages, requests, responses
 
+_here: set[str] = set()  # workers of this process that are at work: any other of it ended while the database was away
+
 EARLIER = "earlier"  # in place of a worker: answered before anybody looked
 
 
@@ -92,6 +94,7 @@ class Claims(LedgerConnection):
                 if failed:
                     _reopen_failures(connection, audit_id, {other.id for other in others})
                 connection.execute(workers.insert().values(**_row(worker)))
+                _here.add(worker.id)
         if others and not join:
             first = others[0]
             raise AuditInProgressError(
@@ -109,6 +112,7 @@ class Claims(LedgerConnection):
 
     def end_work(self, worker: Worker, why: str) -> bool:
         """End a worker and free what it has not answered; False when somebody else ended it before."""
+        _here.discard(worker.id)
         with self._writing() as connection:
             return _end(connection, worker, why, self._now(connection))
 
@@ -141,8 +145,9 @@ class Claims(LedgerConnection):
         free = [
             requests.c.audit_id == worker.audit_id,
             requests.c.worker_id.is_(None),
-            # A worker that was given up may still bring its answer.
-            ~_good_answers().exists(),
+            # A worker that was given up may still bring its answer. Counted for each candidate: PostgreSQL would take
+            # NOT EXISTS for a join with all answers.
+            _good_answers().with_only_columns(sa.func.count()).scalar_subquery() == 0,
         ]
         if between is not None:
             free.append(requests.c.index.between(*between))
@@ -152,8 +157,12 @@ class Claims(LedgerConnection):
         if not found:
             return []
         chosen = sa.tuple_(*order).in_([(row["index"], row["repeat"]) for row in found])
-        same_audit = requests.c.audit_id == worker.audit_id
-        connection.execute(requests.update().where(same_audit, chosen).values(worker_id=worker.id))
+        # The range tells the database which part of its index to read; the pairs say exactly which rows are meant.
+        among = (
+            requests.c.audit_id == worker.audit_id,
+            requests.c.index.between(found[0]["index"], found[-1]["index"]),
+        )
+        connection.execute(requests.update().where(*among, chosen).values(worker_id=worker.id))
         tried = (
             sa.select(responses.c.index, responses.c.repeat, sa.func.max(responses.c.attempt))
             .where(
@@ -207,9 +216,7 @@ class Claims(LedgerConnection):
         if audit_id is not None:
             query = query.where(workers.c.audit_id == audit_id)
         found = [_worker(row) for row in self._all(query.order_by(workers.c.began_at, workers.c.id))]
-        return [
-            dataclasses.replace(worker, why=why_gone(worker.owner, me, worker.heartbeat_at, now)) for worker in found
-        ]
+        return [dataclasses.replace(worker, why=_death(worker, me, now)) for worker in found]
 
     def workers(self, audit_id: int) -> list[Worker]:
         """Everybody who ever worked on an audit, in order."""
@@ -226,12 +233,19 @@ class Claims(LedgerConnection):
             other = _worker(dict(row))
             if other.id == besides:
                 continue
-            if why := why_gone(other.owner, me, other.heartbeat_at, now):
+            if why := _death(other, me, now):
                 # Its heartbeat is part of the condition: one that beats just now is not dead.
                 _end(connection, other, why, now, unless_it_beats=True)
             else:
                 living.append(other)
         return living
+
+
+def _death(worker: Worker, me: Owner, now: str) -> str:
+    """Why a worker that nobody has ended is dead; empty when it lives."""
+    if worker.owner == Owner.this_process() and worker.id not in _here:
+        return "its process could not end it while the database was away"
+    return why_gone(worker.owner, me, worker.heartbeat_at, now)
 
 
 def request_values(found: Iterable[Mapping[str, Any]], contents: Mapping[str, Any]) -> list[Request]:

@@ -7,15 +7,16 @@ whenever an example is shown.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from metrics.moves import CategoryEvent, CellChange
+from registry.audits.plan import Request, Response
 from registry.ledger.connection import LedgerConnection
-from registry.ledger.rows import storable_label
-from registry.ledger.tables import comparison_cells, comparison_events, comparisons
+from registry.ledger.rows import response_from_row, storable_label
+from registry.ledger.tables import comparison_cells, comparison_events, comparisons, requests, responses
 
 Place = tuple[int, int, int]
 """Where a record is in the answers of an audit: index and repeat of its request, and its place in the answer."""
@@ -91,6 +92,26 @@ class Evidence(LedgerConnection):
         """Whether what moved in a comparison was looked for and stored."""
         query = sa.select(comparisons.c.gathered_at).where(comparisons.c.id == comparison_id)
         return any(row["gathered_at"] is not None for row in self._all(query))
+
+    def answers_at(self, audit_id: int, places: Collection[tuple[int, int]]) -> list[tuple[Request, Response]]:
+        """The requests with these indexes and repeats, without their messages, and the answer of each that counts."""
+        wanted = sorted({index for index, _ in places})
+        same = [requests.c[name] == responses.c[name] for name in ("audit_id", "index", "repeat")]
+        query = (
+            sa.select(responses, requests.c.expected, requests.c.cell)
+            .join(requests, sa.and_(*same))
+            .where(responses.c.audit_id == audit_id, responses.c.index.in_(wanted))
+            .order_by(responses.c.index, responses.c.repeat, responses.c.attempt)
+        )
+        newest = {(row["index"], row["repeat"]): row for row in self._all(query)}
+        return [
+            (
+                Request(index=index, repeat=repeat, messages=(), cell=row["cell"], expected=row["expected"]),
+                response_from_row(row),
+            )
+            for (index, repeat), row in newest.items()
+            if (index, repeat) in places
+        ]
 
     def _evidence(self, table: sa.Table, comparison_id: int) -> list[dict[str, Any]]:
         return self._all(sa.select(table).where(table.c.comparison_id == comparison_id).order_by(table.c.position))

@@ -16,6 +16,10 @@ from registry.ledger.tables import scores as score_table
 from registry.ledger.values import Audit
 
 T = TypeVar("T")
+_DERIVED = (
+    audits.c.run_id.is_not(None).label("published"),
+    audits.c.release["previous"].as_integer().label("previous"),
+)
 _AT_ONCE = 500  # values in one query; SQLite takes 32,766 in all, PostgreSQL 65,535
 
 
@@ -34,6 +38,7 @@ class Occasion:
     finished_at: str | None
     scoring_version: str | None
     published: bool
+    previous: int | None = None  # the version that was declared to come before its release
 
     @property
     def day(self) -> str:
@@ -62,9 +67,9 @@ class Occasions(LedgerConnection):
         self, *, family: str | None = None, version: int | None = None, protocol: str | None = None
     ) -> list[Occasion]:
         """Audits that match at a glance, oldest first."""
-        names = [field.name for field in dataclasses.fields(Occasion) if field.name != "published"]
+        names = [field.name for field in dataclasses.fields(Occasion) if field.name in audits.c]
         wanted = {"family": family, "version": version, "protocol": protocol}
-        query = sa.select(*[audits.c[name] for name in names], audits.c.run_id.is_not(None).label("published"))
+        query = sa.select(*[audits.c[name] for name in names], *_DERIVED)
         query = query.where(*[audits.c[name] == value for name, value in wanted.items() if value is not None])
         return [Occasion(**row) for row in self._all(query.order_by(audits.c.id))]
 

@@ -19,12 +19,14 @@ from registry.ledger.connection import patient
 from registry.ledger.evidence import Evidence
 from registry.ledger.incidents import Incidents
 from registry.ledger.leases import Leases
+from registry.ledger.loads import Loads
 from registry.ledger.occasions import Occasions
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
 from registry.ledger.results import Results
 from registry.ledger.service_tables import duty_runs, workers
 from registry.ledger.sightings import Sightings
+from registry.ledger.spending import Spendings
 from registry.ledger.summaries import Summaries
 from registry.ledger.tables import audits, facts, messages, requests, responses
 from registry.ledger.totals import Totals
@@ -36,6 +38,8 @@ from registry.releases import ModelRelease
 
 class Ledger(
     Claims,
+    Loads,
+    Spendings,
     Leases,
     Sightings,
     Results,

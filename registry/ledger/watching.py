@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from metrics.results import Comparison
 from registry.ledger import rows
 from registry.ledger.connection import LedgerConnection
-from registry.ledger.tables import confirmations, watch_points, watches
+from registry.ledger.tables import audits, confirmations, watch_points, watches
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,70 +66,75 @@ class Confirmation:
     rows: tuple[Mapping[str, Any], ...] = ()
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WatchKey:
+    """What makes a watch one: fields of `Watch`."""
+
+    family: str
+    version: int
+    protocol: str
+    collection_key: str
+    scoring_version: str
+    size: int
+    episode: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPace:
+    """How often a watch looks: its newest episode, its audits, and when the first and the newest were finished."""
+
+    episode: int
+    audits: int
+    first: str | None
+    newest: str | None
+
+
 class Watches(LedgerConnection):
     """Reads and writes of watches."""
 
-    def watch(
-        self,
-        *,
-        family: str,
-        version: int,
-        protocol: str,
-        collection_key: str,
-        scoring_version: str,
-        size: int,
-        episode: int = 0,
-    ) -> Watch | None:
+    def watch(self, key: WatchKey) -> Watch | None:
         """The watch over a release, or None before its baseline is complete."""
-        key = {
-            "family": family,
-            "version": version,
-            "protocol": protocol,
-            "collection_key": collection_key,
-            "scoring_version": scoring_version,
-            "size": size,
-            "episode": episode,
-        }
-        found = self._all(sa.select(watches).where(*[watches.c[name] == value for name, value in key.items()]))
+        found = self._all(sa.select(watches).where(*_same(dataclasses.asdict(key))))
         return _watch(found[0]) if found else None
 
-    def watches(self) -> list[Watch]:
-        """All watches, oldest first."""
-        return [_watch(row) for row in self._all(sa.select(watches).order_by(watches.c.id))]
+    def watches(self, **wanted: Any) -> list[Watch]:
+        """The watches that match fields of `WatchKey`, oldest first."""
+        return [_watch(row) for row in self._all(sa.select(watches).where(*_same(wanted)).order_by(watches.c.id))]
 
-    def begin_watch(
-        self,
-        *,
-        family: str,
-        version: int,
-        protocol: str,
-        collection_key: str,
-        scoring_version: str,
-        size: int,
-        episode: int,
-        baseline: Sequence[int],
-        vocabulary: Mapping[str, Any],
-    ) -> Watch:
+    def begin_watch(self, key: WatchKey, *, baseline: Sequence[int], vocabulary: Mapping[str, Any]) -> Watch:
         """Store a watch with its baseline; it is written once, and another process's is taken when it came first."""
-        key = {
-            "family": family,
-            "version": version,
-            "protocol": protocol,
-            "collection_key": collection_key,
-            "scoring_version": scoring_version,
-            "size": size,
-            "episode": episode,
-        }
         values = {"baseline": list(baseline), "vocabulary": dict(vocabulary), "made_at": self.clock()}
         try:
             with self._writing() as connection:
-                connection.execute(watches.insert().values(**key, **values))
+                connection.execute(watches.insert().values(**dataclasses.asdict(key), **values))
         except sa.exc.IntegrityError:
             pass
-        found = self.watch(**key)  # type: ignore[arg-type]
+        found = self.watch(key)
         if found is None:
             raise RuntimeError("a watch was stored and is not there")
         return found
+
+    def watch_paces(self) -> list[WatchPace]:
+        """How often each watched release is looked at, by its newest episode; one query for all."""
+        seen = sa.select(watch_points.c.watch_id, watch_points.c.audit_id).distinct().subquery()
+        times = sa.func.min(audits.c.finished_at), sa.func.max(audits.c.finished_at)
+        query = (
+            sa.select(
+                *[watches.c[name] for name in (*_SERIES, "episode", "id")],
+                sa.func.count(audits.c.finished_at).label("audits"),
+                times[0].label("first"),
+                times[1].label("newest"),
+            )
+            .select_from(watches.outerjoin(seen, seen.c.watch_id == watches.c.id))
+            .outerjoin(audits, audits.c.id == seen.c.audit_id)
+            .group_by(*[watches.c[name] for name in (*_SERIES, "episode", "id")])
+            .order_by(watches.c.id)
+        )
+        newest = {tuple(row[name] for name in _SERIES): row for row in self._all(query)}
+        return [
+            WatchPace(episode=row["episode"], audits=row["audits"], first=row["first"], newest=row["newest"])
+            for row in newest.values()
+        ]
 
     def store_points(self, watch_id: int, audit_id: int, points: Sequence[WatchPoint]) -> None:
         """Store what an audit showed, in place of what was stored of it."""
@@ -194,6 +199,13 @@ class Watches(LedgerConnection):
             )
             for row in self._all(query)
         ]
+
+
+_SERIES = ("family", "version", "protocol", "collection_key", "size")
+
+
+def _same(wanted: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+    return [watches.c[name] == value for name, value in wanted.items()]
 
 
 def _watch(row: Mapping[str, Any]) -> Watch:

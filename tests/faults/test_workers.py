@@ -85,11 +85,14 @@ def test_two_workers_share_an_audit_and_a_third_that_dies_is_taken_over(
         third.wait()
         results = [json.loads(spawn.ended(worker, *CONCLUDED)) for worker in workers]
         asked_by_seed = counts(base_url)["by_seed"]
+        asked_by_seed.pop(
+            "None", None
+        )  # of the dead worker, when it was killed between the head of a call and its body
         (audit,) = ledger.audits()
         parts = {worker.owner.pid: worker for worker in ledger.workers(audit.id)}
     assert answers(postgres_url).total() == 500
     again = {seed: calls for seed, calls in asked_by_seed.items() if calls > 1}
-    assert len(asked_by_seed) == 500, sorted(asked_by_seed)
+    assert len(asked_by_seed) == 500, set(asked_by_seed) - {str(seed) for seed in range(500)}
     assert len(again) <= CONCURRENCY, "only what was under way in the dead worker was asked again"
     assert set(again.values()) <= {2}
     assert results[0] == results[1], "one concluded, and both read the same"

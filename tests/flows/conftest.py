@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.flows.services import Service
 from tests.mlflow_stores import fresh_store
+from tests.stub_server import StubServer
 
 
 @pytest.fixture
@@ -26,3 +28,21 @@ def release(store):
 @pytest.fixture
 def pair(store, release):
     return release, store.releases().add("acme-chat", "acme-2", released="2026-11-01")
+
+
+@pytest.fixture
+def service(home):
+    """A service whose one release answers nobody."""
+    made = Service(home)
+    made.configure()
+    return made
+
+
+@pytest.fixture
+def live(home):
+    """A service with an endpoint that answers."""
+    with StubServer() as server:
+        made = Service(home, server.base_url)
+        made.server = server
+        made.configure()
+        yield made

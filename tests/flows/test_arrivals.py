@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-
-import pytest
+import json
 
 from flows.arrivals import arrived
 from flows.duty_runs import performed
 from registry.ledger import duties as states
-from tests.flows.test_duty_clock import DAILY, NAME, SUNDAY, Service, audited
-from tests.stub_server import StubServer
+from tests.flows.services import DAILY, NAME, SUNDAY, audited
 
 MINUTE = dt.timedelta(minutes=1)
-
-
-@pytest.fixture
-def live(home):
-    with StubServer() as server:
-        made = Service(home, server.base_url)
-        made.server = server
-        made.configure()
-        yield made
 
 
 def told(service, version, source="webhook"):
@@ -163,6 +152,23 @@ def test_a_version_that_was_audited_by_hand_before_anybody_looked_is_not_audited
     live.work(SUNDAY + 2 * MINUTE)
     run = next(run for run in live.runs() if run.kind == states.VERSION)
     assert (run.state, run.audit_id, run.why) == (states.DONE, 1, "audit 1 was made already")
+
+
+def test_a_regression_of_a_new_version_is_told_once_and_only_after_a_second_sample_showed_it(live):
+    live.configure(DAILY.replace("personas: 100", "personas: 1600"))
+    live.release()
+    live.work(SUNDAY)
+    live.release("stub-2")
+    for minutes in (1, 2, 3):
+        live.work(SUNDAY + minutes * MINUTE)
+    with live.open() as workspace:
+        assert [audit.release.version for audit in workspace.ledger.audits()] == [1, 2, 2]
+        (incident,) = workspace.ledger.incidents(kind="regression")
+        assert (incident.state, incident.audit, incident.replicate_audit) == ("open", 2, 3)
+    version = next(run for run in live.runs() if run.kind == states.VERSION)
+    assert (version.state, version.verdict, version.audit_id) == (states.DONE, "regressed", 2)
+    events = [json.loads(line)["event"] for line in (live.home / "alerts.jsonl").read_text().splitlines()]
+    assert events.count("opened") == 1
 
 
 def test_a_new_version_while_its_release_is_being_audited_waits_and_is_not_refused(live):

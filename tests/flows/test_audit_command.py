@@ -241,7 +241,7 @@ def test_a_provider_that_is_lost_on_the_way_leaves_its_requests_open_and_they_ar
         options = ("--personas", 400, "--concurrency", 2, "--attempts", 2)
         stopped = spiritlevel.json("audit", release, *PROTOCOL, *options, code=3)
         assert stopped["state"] == "open"
-        assert stopped["stopped_by"] == "failures"
+        assert stopped["stopped_by"] == "quota"
         assert "Continue with 'spiritlevel audit" in spiritlevel.stderr
         state = spiritlevel.json("status")["audits"][0]
         assert (state["state"], state["answered"], state["requests"]) == ("open", 5, 20)

@@ -126,16 +126,16 @@ def test_cost_is_unknown_and_not_zero_without_prices_or_counts():
 
 @given(
     limit=st.integers(0, 3000),
-    sizes=st.lists(st.integers(1, 120), min_size=1, max_size=30),
+    sizes=st.lists(st.integers(2, 120), min_size=1, max_size=30),
     concurrency=st.integers(1, 8),
 )
 def test_a_budget_in_tokens_is_never_passed_when_the_largest_call_is_stated(limit, sizes, concurrency):
-    chat = ScriptedChat(lambda r: Response(index=0, text="x", prompt_tokens=0, completion_tokens=sizes[r.index]))
+    chat = ScriptedChat(lambda r: Response(index=0, text="x", prompt_tokens=1, completion_tokens=sizes[r.index] - 1))
     budget = Budget(max_tokens=limit, first_call_tokens=max(sizes))
     report, kept = scripted(chat, len(sizes), concurrency=concurrency, budget=budget)
-    spent = sum(response.completion_tokens or 0 for response in kept)
+    spent = sum(sizes[response.index] for response in kept)
     assert spent <= limit
-    assert report.completion_tokens == spent
+    assert report.prompt_tokens + report.completion_tokens == spent
     assert report.stopped_by == ("" if report.done == len(sizes) else "budget")
     if report.stopped_by:
         assert spent + max(sizes) > limit, "it stops only when one more large call might not fit"

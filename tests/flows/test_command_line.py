@@ -115,7 +115,9 @@ def test_init_writes_a_configuration_that_is_the_default(spiritlevel):
     path.unlink()
     spiritlevel("init")
     assert Home(spiritlevel.home).configuration == Configuration()
-    for table, lines in re.findall(r"^\[(policy|instrument|watch|publish)\]\n((?:#.*\n)+)", path.read_text(), re.MULTILINE):
+    for table, lines in re.findall(
+        r"^\[(policy|instrument|watch|publish)\]\n((?:#.*\n)+)", path.read_text(), re.MULTILINE
+    ):
         shown = tomllib.loads("\n".join(re.findall(r"^# (\w+ = .*)$", lines, re.MULTILINE)))
         assert shown == getattr(Configuration(), table).model_dump()
     path.write_text("# mine\n")

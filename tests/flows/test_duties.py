@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flows.duties import ANCHOR, Duty, duties_of, next_slot, slots
+from flows.duties import ANCHOR, Duty, duties_of, newest_slots, next_slot, slots
 from flows.service_settings import AuditSettings, ServiceSettings
 
 ZONES = ("Europe/Madrid", "America/New_York", "Australia/Lord_Howe", "UTC")
@@ -99,6 +99,14 @@ def test_an_interval_steps_from_its_anchor_whenever_somebody_looks(seconds, anch
     assert next_slot(duty(**said), slot.at).at == slot.at + step
 
 
+@pytest.mark.parametrize("said", [{"cron": "0 * * * *", "zone": "Europe/Madrid"}, {"every": "7m"}, {"every": "9d"}])
+def test_the_newest_slots_are_the_last_of_all(said):
+    start, end = utc("2026-10-24T00:00"), utc("2026-10-26T00:00")
+    whole = list(slots(duty(**said), start, end))
+    assert newest_slots(duty(**said), start, end, 10) == (whole[-10:], len(whole))
+    assert newest_slots(duty(**said), start, start, 10) == ([], 0)
+
+
 def test_an_anchor_without_a_zone_is_in_the_zone_of_its_audit():
     slot = next_slot(duty(every="7d", zone="Europe/Madrid", anchor="2026-01-05T03:00"), utc("2026-01-05T02:30"))
     assert (slot.at, slot.name) == (utc("2026-01-12T02:00"), "2026-01-12T02:00:00Z")
@@ -115,7 +123,7 @@ def test_weekly_means_the_same_weekday_and_hour_all_year():
 
 def test_a_moment_without_a_zone_is_refused():
     with pytest.raises(ValueError, match="needs its time zone"):
-        next(slots(duty(cron="0 3 * * *"), dt.datetime(2026, 1, 1)))  # noqa: DTZ001
+        next(slots(duty(cron="0 3 * * *"), dt.datetime(2026, 1, 1)))
 
 
 def test_a_duty_comes_back_from_what_the_ledger_keeps_of_it():

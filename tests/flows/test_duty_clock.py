@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import multiprocessing
 import os
 import signal
@@ -19,95 +18,8 @@ from flows.settings import Home
 from flows.workspace import opened
 from registry.ledger import duties as states
 from registry.ledger.ownership import Owner
+from tests.flows.services import DAILY, DAY, DUE, NAME, PROTOCOL, SUNDAY, Service, audited, utc
 from tests.stub_server import StubServer
-
-DAILY = """\
-families:
-  nova:
-    audits:
-      - {protocol: persona-brainstorm, personas: 100, cron: "0 3 * * *", zone: Europe/Madrid, grace: 1h}
-"""
-PROTOCOL = "persona-brainstorm"
-NAME = "nova/persona-brainstorm"
-DAY = dt.timedelta(days=1)
-
-
-def audited(workspace, audit, limits, tell):
-    """As in the service, but nothing is published: that takes longer than everything else together."""
-    from flows.collecting import collect_answers, open_requests, place_of
-    from flows.concluding import closed, concluded
-
-    with place_of(workspace, audit.release, tell) as place:
-        report = collect_answers(workspace, audit, open_requests(workspace, audit), place, limits)
-    audit = closed(workspace, workspace.ledger.audit(audit.id))
-    return report if audit.state == "open" else concluded(workspace, audit, tell=tell, publish=False)
-
-
-def utc(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
-
-
-SUNDAY = utc("2026-11-01T12:00")
-DUE = utc("2026-11-02T02:00")  # 03:00 in Madrid
-
-
-class Service:
-    """A home folder with a configuration, and looks of the clock at the test's own time."""
-
-    def __init__(self, home, url="http://127.0.0.1:9/v1"):
-        self.home, self.url = home, url
-        self.handed: list[str] = []
-
-    def configure(self, text=DAILY):
-        (self.home / "spiritlevel.yaml").write_text(text, encoding="utf-8")
-
-    def release(self, model="stub-1", **more):
-        with self.open() as workspace:
-            return workspace.releases.add("nova", model, base_url=self.url, **more)
-
-    def open(self):
-        return opened(Home(self.home))
-
-    def look(self, now, start=None, publish=False):
-        """One look; a run that is due is only written down unless ``start`` does more."""
-
-        def note(workspace, run):
-            self.handed.append(f"{run.kind} {run.slot}")
-            return "somebody"
-
-        with self.open() as workspace:
-            report = swept(workspace, now, start=start or note, publish=publish)
-        assert not report.trouble
-        return report
-
-    def work(self, now):
-        """One look that performs what is due, in this process."""
-        return self.look(now, lambda workspace, run: performed(workspace, run.id, now=now, audited=audited) and None)
-
-    def runs(self, *wanted):
-        with self.open() as workspace:
-            return workspace.ledger.runs(states=wanted)
-
-    def incidents(self, kind):
-        with self.open() as workspace:
-            return workspace.ledger.incidents(kind=kind)
-
-
-@pytest.fixture
-def service(home):
-    made = Service(home)
-    made.configure()
-    return made
-
-
-@pytest.fixture
-def live(home):
-    with StubServer() as server:
-        made = Service(home, server.base_url)
-        made.server = server
-        made.configure()
-        yield made
-
 
 # ---------------------------------------------------------------- what is due
 
@@ -219,6 +131,16 @@ def test_what_was_due_while_a_duty_was_not_declared_is_nobodys_fault(service):
     service.configure(DAILY.replace("personas: 100", "personas: 200"))
     assert service.look(SUNDAY + 10 * DAY).reconciled.changed == (NAME,)
     assert [run.slot for run in service.runs()] == ["2026-11-11T03:00"]
+
+
+def test_a_look_from_a_place_without_the_configuration_ends_no_duty(service):
+    service.look(SUNDAY)
+    (service.home / "spiritlevel.yaml").unlink()
+    with service.open() as workspace:
+        report = swept(workspace, DUE, start=None, publish=False)
+        assert report.reconciled.ended == ()
+        assert "spiritlevel.yaml is not there" in report.trouble[0]
+        assert [duty.name for duty in workspace.ledger.duties()] == [NAME]
 
 
 def test_due_says_what_a_look_would_queue_and_changes_nothing(service):
@@ -438,56 +360,6 @@ def test_a_family_that_is_not_registered_fails_in_words_and_its_duty_is_overdue(
     (incident,) = service.incidents("overdue")
     assert "no audit finished for 2026-11-02T03:00 (Europe/Madrid)" in incident.why
     assert "no model family is named 'nova'" in incident.why
-
-
-# ---------------------------------------------------------------- what nobody did
-
-
-def test_a_duty_that_nobody_does_is_overdue_once_and_recovers_when_an_audit_finishes(live):
-    live.release()
-    live.look(SUNDAY)
-    live.look(DUE)
-    assert live.look(DUE + dt.timedelta(hours=1)).overdue == ()
-    for minutes in (61, 62, 180):
-        assert live.look(DUE + dt.timedelta(minutes=minutes)).overdue == (NAME,)
-    (incident,) = live.incidents("overdue")
-    assert incident.state == "open"
-    assert incident.why.endswith("none ever began")
-    live.work(DUE + dt.timedelta(hours=9))
-    assert live.look(DUE + dt.timedelta(hours=9)).overdue == ()
-    assert [one.state for one in live.incidents("overdue")] == ["recovered"]
-    lines = [json.loads(line) for line in (live.home / "alerts.jsonl").read_text().splitlines()]
-    told = [line for line in lines if "overdue" in json.dumps(line)]
-    assert len(told) == 2
-
-
-def test_an_audit_that_runs_is_not_overdue_before_the_next_one_should_have_ended(live):
-    live.release()
-    live.look(SUNDAY)
-    live.look(DUE)
-    (run,) = live.runs()
-    with live.open() as workspace, duty_runs.held(workspace.ledger, run.id, Owner.this_process()):
-        workspace.ledger.claim_run(run.id, Owner.this_process())
-        assert live.look(DUE + dt.timedelta(hours=20)).overdue == ()
-        assert live.look(DUE + DAY + dt.timedelta(minutes=59)).overdue == ()
-        assert live.look(DUE + DAY + dt.timedelta(minutes=61)).overdue == (NAME,)
-
-
-def test_an_audit_without_a_verdict_is_told_until_one_has_one(live):
-    live.release()
-    live.server.script.by_seed = {"1": ["400"] * 9}
-    live.look(SUNDAY)
-    live.work(DUE)
-    (run,) = live.runs()
-    assert (run.state, run.verdict) == (states.DONE, duty_runs.NO_VERDICT)
-    live.look(DUE)
-    live.look(DUE + dt.timedelta(minutes=1))
-    (incident,) = live.incidents("no-verdict")
-    assert incident.why == "audit 1 is incomplete: some calls brought no answer"
-    live.server.script.by_seed = {}
-    live.work(DUE + DAY)
-    live.look(DUE + DAY)
-    assert [one.state for one in live.incidents("no-verdict")] == ["recovered"]
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(1, "1 s"), (61, "1 min"), (7500, "2 h 5 min"), (86400, "1 d")])

@@ -85,8 +85,9 @@ def test_a_silent_change_raises_an_alarm_that_asks_for_a_full_audit_before_anybo
         assert "pooled baseline of 5 audits" in conclusion.confirmation.why
         assert [row["dimension"] for row in conclusion.confirmation.rows if row["verdict"] == "regressed"]
         (alert,) = alerted(workspace, conclusion)
-        assert (alert.release, alert.verdict) == (nova, "regressed")
-        alerted(workspace, conclusion)
+        assert (alert.kind, alert.release, alert.evidence["verdict"]) == ("drift", nova, "regressed")
+        assert "a full audit with other answers confirmed this one" in alert.evidence["sure"]
+        assert alerted(workspace, conclusion) == [alert]
     assert len((spiritlevel.home / "alerts.jsonl").read_text().splitlines()) == 1
 
     said = spiritlevel("watch", nova)
@@ -179,8 +180,8 @@ def test_the_flow_makes_the_full_audit_of_an_alarm_itself_and_alerts_once_it_con
     assert results[-1]["confirmation"] == "regressed"
     assert results[-1]["exit_code"] == 1
     alerts = [json.loads(line) for line in (spiritlevel.home / "alerts.jsonl").read_text().splitlines()]
-    assert [(alert["release"], alert["previous"]) for alert in alerts] == [
-        (release["release"], f"{release['release']}, as in its baseline")
+    assert [(alert["kind"], alert["release"], alert["previous"]) for alert in alerts] == [
+        ("drift", release["release"], f"{release['release']}, as in its baseline")
     ]
     seeds = [audit["occasion"] for audit in spiritlevel.json("status")["audits"]]
     assert seeds == list(range(1, len(results) + 2))

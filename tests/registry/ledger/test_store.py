@@ -106,3 +106,26 @@ def test_requests_without_messages_belong_to_imported_answers(ledger):
         RELEASE, plan, [Request(index=0, messages=()), Request(index=1, messages=())], source="imported"
     )
     assert [request.messages for request in ledger.requests(audit.id)] == [(), ()]
+
+
+def test_a_score_of_a_group_with_a_long_name_and_a_number_that_is_none_are_stored(ledger):
+    audit = ordered(ledger)
+    group = " - ".join(f"a category with a long name, number {number}" for number in range(12))
+    ledger.store_scores(audit.id, "v1", [Score(metric="gap", dimension="d", group=group, value=0.1, n=1, n_clusters=1)])
+    (stored,) = ledger.scores(audit.id)
+    assert len(stored.group) == 250
+    assert stored.group.startswith("a category with a long name, number 0 - ")
+    ledger.record(audit.id, Response(index=0, text="x", extra={"usage": {"cost": float("nan"), "n": [float("inf")]}}))
+    assert ledger.responses(audit.id)[0].extra == {"usage": {"cost": "nan", "n": ["inf"]}}
+
+
+def test_an_imported_time_that_is_none_is_refused(tmp_path):
+    from metrics.errors import BadInputError
+    from registry.ledger.bundles import answers_from
+
+    path = tmp_path / "answers.jsonl"
+    path.write_text(
+        '{"text": "x", "received_at": "2026-10-01T12:00:00.000Z"}\n{"text": "x", "received_at": "yesterday"}\n'
+    )
+    with pytest.raises(BadInputError, match=r'line 2 of answers.jsonl: "received_at" should be a time'):
+        answers_from(path)

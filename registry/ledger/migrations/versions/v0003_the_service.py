@@ -238,4 +238,6 @@ def upgrade() -> None:
         )
 
     with op.batch_alter_table("responses", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_responses_received_at"), ["received_at"], unique=False)
+        batch_op.create_index(
+            "ix_responses_spending", ["received_at", "audit_id", "prompt_tokens", "completion_tokens"], unique=False
+        )

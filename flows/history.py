@@ -1,0 +1,61 @@
+"""The history of a family for its card: a few points of many audits, each with its headline scores and its verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from dashboards.card import DEBIASED, MEAN, NOISE_FLOOR, OVERALL, HistoryPoint
+from dashboards.thinning import thinned
+from flows.judging import verdicts_with_previous
+from flows.scoring import current_scores
+from flows.workspace import Workspace
+from metrics.results import Score
+from registry.ledger.occasions import Occasion
+
+MOST_POINTS = 60  # on a card: more than that a chart does not tell apart
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The points of a history; of each release one per ``period`` when there were too many, and ``left_out`` others."""
+
+    points: tuple[HistoryPoint, ...]
+    left_out: int
+    period: str
+
+
+def history_of(
+    workspace: Workspace, family: str, protocol: str, occasions: Sequence[Occasion], titles: Sequence[str]
+) -> History:
+    """The history that finished audits of a family make, by release and then by occasion, in a number of queries that does
+    not depend on how many there are.
+    """
+    ordered = sorted(occasions, key=lambda audit: (audit.version, audit.id))
+    kept, period = thinned(ordered, MOST_POINTS)
+    ids = [audit.id for audit in kept]
+    scores = current_scores(workspace, family, protocol, ids, {DEBIASED, NOISE_FLOOR, MEAN})
+    verdicts = verdicts_with_previous(workspace, kept)
+    audits = workspace.ledger.audits_of(ids)
+    return History(
+        points=tuple(
+            HistoryPoint(
+                release=audits[audit.id].release,
+                audit=audit.id,
+                # The first audit of a release stands for the day it came out; later ones are about the day they were made.
+                date=((audits[audit.id].release.released if audit.occasion == 1 else None) or audit.day)[:10],
+                occasion=audit.occasion,
+                verdict=verdicts.get(audit.id),
+                scores=tuple(score for score in scores.get(audit.id, []) if _is_headline(score, titles)),
+            )
+            for audit in kept
+        ),
+        left_out=len(ordered) - len(kept),
+        period=period,
+    )
+
+
+def _is_headline(score: Score, titles: Sequence[str]) -> bool:
+    return (score.metric in (DEBIASED, NOISE_FLOOR) and score.dimension in titles) or (
+        score.metric == MEAN and score.dimension == OVERALL
+    )

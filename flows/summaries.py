@@ -1,0 +1,107 @@
+"""What an audit's answers come to besides the scores, as lists and cards show it: read from the answers once, then kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from registry.audits.channels import Channels
+
+if TYPE_CHECKING:
+    from flows.workspace import Workspace
+    from registry.ledger.values import Audit
+
+UNMAPPED_SHOWN = 5  # terms per attribute; all of them are a table in MLflow
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """An audit's answers at a glance.
+
+    Parameters
+    ----------
+    channels : what came back besides the scores
+    attributes : for each attribute its terms, categories, n, unmapped and unspecified records (None: no such category)
+    unmapped : the most frequent terms without a category: attribute, term, n
+    listed, listed_share : usable personas with a name of the list, and their share
+    own_listed : how many it would be with the audit's own most frequent names
+    """
+
+    channels: Channels
+    attributes: tuple[Mapping[str, Any], ...]
+    unmapped: tuple[tuple[str, str, int], ...]
+    listed: int
+    listed_share: float
+    own_listed: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values for storage; `from_json` gives the same summary back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Summary:
+        channels = Channels(**values["channels"])
+        unmapped = tuple((str(attribute), str(term), int(n)) for attribute, term, n in values["unmapped"])
+        return cls(**{**values, "channels": channels, "attributes": tuple(values["attributes"]), "unmapped": unmapped})
+
+
+def summarized(protocol: Any, reading: Any, names: Sequence[str]) -> Summary:
+    """The summary of answers that were read."""
+    import pandas as pd
+
+    tables = protocol.tables(reading)
+    attributes = [
+        {
+            "attribute": row["attribute"],
+            "terms": int(row["terms"]),
+            "categories": int(row["categories"]),
+            "n": int(row["n"]),
+            "unmapped": int(row["n"]) - (0 if pd.isna(row["mapped"]) else round(row["mapped"] * row["n"])),
+            "unspecified": None if pd.isna(row["unspecified"]) else int(row["unspecified"]),
+        }
+        for row in tables["cardinality"].to_dict("records")
+    ]
+    unmapped = [
+        (name.removeprefix("unmapped-"), str(row["term"]), int(row["count"]))
+        for name, table in tables.items()
+        if name.startswith("unmapped-")
+        for row in table.head(UNMAPPED_SHOWN).to_dict("records")
+    ]
+    usable = reading.frame[reading.frame["outcome"] == "ok"]
+    listed = int(usable["name_category"].isin(names).sum())
+    return Summary(
+        channels=reading.channels,
+        attributes=tuple(attributes),
+        unmapped=tuple(unmapped),
+        listed=listed,
+        listed_share=listed / len(usable) if len(usable) else 0.0,
+        own_listed=int(usable["name_category"].isin(protocol.names([reading.frame])).sum()),
+    )
+
+
+def summary_of(workspace: Workspace, audit: Audit) -> Summary:
+    """The summary of a finished audit's answers as they are read today; they are read only when it is not kept."""
+    from flows.scoring import frozen_version, scored
+
+    version = frozen_version(workspace, audit)
+    if version is not None and (kept := stored_summary(workspace, audit, version)) is not None:
+        return kept
+    result = scored(workspace, audit)
+    return kept_summary(workspace, result.audit, result.reading, result.names, version)
+
+
+def stored_summary(workspace: Workspace, audit: Audit, version: str) -> Summary | None:
+    """The summary that is kept of an audit's answers under a scoring version; None when it is to be made."""
+    kept = workspace.ledger.summary(audit.id, version)
+    return Summary.from_json(kept) if kept is not None else None
+
+
+def kept_summary(
+    workspace: Workspace, audit: Audit, reading: Any, names: Sequence[str], version: str | None
+) -> Summary:
+    """The summary of answers that were read just now; kept when their family's names are frozen."""
+    found = summarized(workspace.protocol(audit.protocol), reading, names)
+    if version is not None:
+        workspace.ledger.store_summary(audit.id, version, workspace.ledger.attempts(audit.id), found.as_json())
+    return found
