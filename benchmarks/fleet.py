@@ -326,6 +326,7 @@ def _comparisons(workspace: Workspace, fleet: Fleet) -> Iterator[dict[str, Any]]
                 "verdict": "unchanged",
                 "why": "every dimension is inside the margin",
                 "made_at": fleet.at(week).isoformat(),
+                "gathered_at": fleet.at(week).isoformat(),
                 "run_id": f"compared{number}",
             }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
 EMBEDDED_SLOTS = 8
+_log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +136,15 @@ def working(workspace: Workspace, audit: Audit, limits: Limits, *, failed: bool 
     ledger = workspace.ledger
     worker = ledger.begin_work(audit.id, Owner.this_process(), join=limits.join, failed=failed)
     why = "finished"
+    said = {"audit": audit.id, "release": audit.release.uri}
+    _log.info("work begins", extra=said)
     try:
         yield worker
     except BaseException as error:
         why = f"ended by {type(error).__name__}"
         raise
     finally:
+        _log.info("work ends: %s", why, extra=said)
         with contextlib.suppress(LedgerError):  # then others see that this process is gone
             ledger.end_work(worker, why)
 

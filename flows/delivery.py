@@ -10,6 +10,7 @@ import contextvars
 import dataclasses
 import datetime as dt
 import hashlib
+import logging
 import threading
 import time
 import urllib.parse
@@ -35,6 +36,7 @@ LONGEST_SEND_S = 45.0  # shorter than a claim
 GIVEN_UP_AFTER = dt.timedelta(days=7)
 _JITTER = 0.25
 _LONGEST_DETAIL = 300
+_log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +112,11 @@ def deliver(workspace: Workspace, now: Moment | None = None, *, hasten: bool = F
             given_up += _put_back(workspace, notice, at, failed[notice.channel])
         else:
             ledger.notice_sent(notice, now=at, detail=said[:_LONGEST_DETAIL])
+            _log.info("notice %d of incident %d was sent to %s", notice.id, notice.incident, notice.channel)
             sent += 1
     for name, why in failed.items():
         workspace.tell(f"alerts did not reach the channel {name}: {why}; they are kept and tried again")
+        _log.error("alerts did not reach the channel %s: %s", name, why)
     waiting = len(ledger.notices(states=[WAITING, SENDING]))
     return DeliveryReport(sent=sent, failed=failed, deferred=deferred, given_up=given_up, waiting=waiting)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from flows.concluding import Conclusion
 from flows.duties import Duty
 from flows.duty_state import NO_VERDICT as NO_VERDICT
 from flows.duty_state import in_words as in_words
+from flows.logs import about
 from flows.ordering import Order, ordered, plan_of, refuse_stranger
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 Auditing = Callable[[Workspace, Audit, Limits, Tell], Conclusion | CollectionReport]
+_log = logging.getLogger(__name__)
 
 FIRST_PAUSE = dt.timedelta(minutes=5)
 LONGEST_PAUSE = dt.timedelta(hours=6)
@@ -97,7 +100,9 @@ def performed(
             return None
         tell(f"{run.duty}, due {run.due_at}: begins")
         try:
-            ended = _performed(workspace, duty, run, owner, audited, tell)
+            with about(duty=run.duty, run=run.slot):
+                _log.info("the run begins, %.0f s late", run.late_s)
+                ended = _performed(workspace, duty, run, owner, audited, tell)
         except OverlapError as overlap:
             if run.kind in AT_ONCE:
                 return workspace.ledger.requeue_run(
@@ -110,6 +115,8 @@ def performed(
             first = str(error).splitlines()[0][:500] if str(error) else ""
             ended = Ended(state=states.FAILED, why=f"{type(error).__name__}: {first}")
         tell(f"{run.duty}, due {run.due_at}: {ended.state}{': ' + ended.why if ended.why else ''}")
+        said = {"duty": run.duty, "run": run.slot, "audit": ended.audit_id}
+        _log.info("the run ended: %s", " ".join((ended.state, ended.why)).strip(), extra=said)
         return workspace.ledger.end_run(
             run_id,
             ended.state,

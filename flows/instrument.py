@@ -37,7 +37,7 @@ def split_checked(workspace: Workspace, audit: Audit) -> InstrumentCheck:
     protocol = workspace.protocol(audit.protocol)
     names = _names(workspace, audit)
     version = protocol.scoring_version(names)
-    policy = workspace.home.policy()
+    policy = workspace.home.policy(audit.release.family)
     alpha = workspace.home.configuration.instrument.alpha
     stored = policy.as_json() | {"instrument_alpha": alpha}
     known = workspace.ledger.checks(audit.id, scoring_version=version, policy=stored)
@@ -92,7 +92,7 @@ def reference_checked(
     first = finished(workspace, family=release.family, version=release.version, protocol=audit.protocol)[0]
     names = frozen_names(workspace, again)
     version = workspace.protocol(audit.protocol).scoring_version(names)
-    policy = workspace.home.policy()
+    policy = workspace.home.policy(audit.release.family)
     alpha = workspace.home.configuration.instrument.alpha
     state, why = _compared(workspace, first, again, names, alpha)
     return workspace.ledger.store_check(
@@ -149,7 +149,7 @@ def _compared(
     if texts[0] == texts[1]:
         return "steady", f"{what} gave the same {len(texts[0])} answers, letter for letter"
     protocol = workspace.protocol(again.protocol)
-    policy = dataclasses.replace(workspace.home.policy(), alpha=alpha)
+    policy = dataclasses.replace(workspace.home.policy(again.release.family), alpha=alpha)
     rows, reason = protocol.compare(read_answers(workspace, first), read_answers(workspace, again), names, policy)
     if reason:
         return "moved", f"{what} cannot be compared with the first time: {reason}"

@@ -140,7 +140,8 @@ class LoadControl:
         self._wakes_at = math.inf
         self._exchanging: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
-        self._away = self._closing = False
+        self._exchange_lock = asyncio.Lock()
+        self._away = False
         self._told_at = -math.inf
         self._untold_pause_until = -math.inf
 
@@ -298,10 +299,9 @@ class LoadControl:
 
     async def aclose(self) -> None:
         """Stop waiting and sharing; the share goes back to the others."""
-        self._closing = True
-        self._hurry.set()
-        if self._exchanging is not None:  # an exchange that is under way would take the share again
-            await asyncio.wait([self._exchanging], timeout=LEAVE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                await self._exchange_lock.acquire()  # an exchange that is under way would take the share again
         for task in (self._waker, self._exchanging):
             if task is not None:
                 task.cancel()
@@ -312,13 +312,13 @@ class LoadControl:
         self._waker = self._exchanging = None
 
     async def _exchange_for_ever(self) -> None:
-        while not self._closing:
+        while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), EXCHANGE_S)
             self._hurry.clear()
-            if not self._closing:
+            async with self._exchange_lock:
                 await self._exchange()
-                await asyncio.sleep(SOONEST_EXCHANGE_S)
+            await asyncio.sleep(SOONEST_EXCHANGE_S)
 
     async def _exchange(self) -> None:
         """Tell what was learned and take the share; while the ledger is away the last share holds."""

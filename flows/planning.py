@@ -93,14 +93,14 @@ def planned(
     size : personas a release; default that of an audit. change : of the normalized score; default the policy's
         smallest change that matters. per_call : personas a call
     concurrency : calls at the same time; wh_per_1k_tokens : energy of 1,000 tokens, as somebody measured it
-    policy : how the comparison will be judged; default that of the home
+    policy : how the comparison will be judged; default that of the family
 
     Raises
     ------
     BadInputError
         For the same release twice, a protocol without bias dimensions, and numbers that mean nothing.
     """
-    policy = policy or workspace.home.policy()
+    policy = policy or workspace.home.policy(current.family)
     change = policy.smallest_change if change is None else change
     if not _SMALLEST <= change <= _LARGEST:
         raise BadInputError(

@@ -232,6 +232,7 @@ class _Drain:
             try:
                 if outbox.published(self.workspace, self.store, row, redrawn=lambda: self._draw_again(family)):
                     self.published.append(row)
+                    _log.info("%s was published to MLflow", outbox.in_words(row), extra={"family": family})
             except HandedOverError:
                 self.away = f"another process took over publishing {family}"
             except LedgerError:

@@ -130,8 +130,8 @@ def ranking(workspace: Workspace, releases: Sequence[ModelRelease], protocol: st
     wanted, names = _dimensions(workspace, protocol, axis)
     chosen, not_ranked = _comparable(workspace, releases, protocol)
     entrants: list[Scored] = []
-    policy = workspace.home.policy()
     for audit in chosen:
+        policy = workspace.home.policy(audit.release.family)
         made = scored(workspace, audit)
         measurable = [d for d in wanted if not _missing(made, d.title)]
         reason = unsound(made.reading.channels, policy)
@@ -148,7 +148,7 @@ def ranking(workspace: Workspace, releases: Sequence[ModelRelease], protocol: st
         if without:
             left_out[dimension.title] = "; ".join(f"not measurable in {uri}: {why}" for uri, why in without.items())
     common = [dimension for dimension in wanted if dimension.title not in left_out]
-    ranked, flat = _ranked(entrants, common, policy.coverage_gap)
+    ranked, flat = _ranked(entrants, common, workspace.home.policy().coverage_gap)
     return Ranking(
         protocol=protocol,
         axis=axis,

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import pytest
 
+from flows import duty_clock
+from flows.settings import Home
+from flows.workspace import opened
+from registry.ledger.ownership import Owner
 from tests.stub_server import StubServer
+
+DAILY = """
+families:
+  nova: {audits: [{protocol: persona-brainstorm, personas: 40, cron: "0 3 * * *", grace: 1h}]}
+"""
+DUTY = "nova/persona-brainstorm"
 
 
 @pytest.mark.usefixtures("prefect_server")
@@ -50,3 +61,111 @@ def _flow_runs():
 
     with get_client(sync_client=True) as client:
         return client.read_flow_runs()
+
+
+# ---------------------------------------------------------------- recurring audits, whatever Prefect does
+
+
+@pytest.fixture
+def nova(spiritlevel, prefect_server, monkeypatch):
+    """A deployed daily audit that was declared three days ago and never made, and its provider."""
+    monkeypatch.setenv("SPIRITLEVEL_HOME", str(spiritlevel.home))
+    with StubServer() as server:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
+        (spiritlevel.home / "spiritlevel.yaml").write_text(DAILY)
+        with opened(Home(spiritlevel.home)) as workspace:
+            long_ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=3)
+            duty_clock.reconciled(workspace.home.service, workspace.ledger, long_ago)
+            spiritlevel("deploy")
+            server.ledger, server.workspace = workspace.ledger, workspace
+            yield server
+        (spiritlevel.home / "spiritlevel.yaml").write_text("families: {}")
+        spiritlevel("deploy")
+
+
+def late_runs():
+    """The flow runs that Prefect's schedule made in the last three days, and that no worker has taken."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        deployment = client.read_deployment_by_name("audit-release/nova-persona-brainstorm")
+        now = dt.datetime.now(dt.UTC)
+        past = {"start_time": (now - dt.timedelta(days=3)).isoformat(), "end_time": now.isoformat(), "min_runs": 9}
+        client.request("POST", f"/deployments/{deployment.id}/schedule", json=past)
+        runs = [run for run in client.read_flow_runs() if run.deployment_id == deployment.id and run.auto_scheduled]
+    return sorted((run for run in runs if run.expected_start_time <= now), key=lambda run: run.expected_start_time)
+
+
+def handed_out(nova):
+    """The run that is due now, and the flow run that it was handed to."""
+    from prefect.client.orchestration import get_client
+
+    from flows.clockwork import handed_to_prefect
+
+    due = duty_clock.due_now(nova.workspace, DUTY, dt.datetime.now(dt.UTC))
+    with get_client(sync_client=True) as client:
+        return due, client.read_flow_run(handed_to_prefect(nova.workspace, due))
+
+
+def ran(flow_run):
+    """The final state of a flow run, run here as a worker runs it."""
+    from prefect.flow_engine import run_flow
+
+    from flows.audit import audit_release
+
+    return run_flow(audit_release, flow_run=flow_run, return_type="state")
+
+
+def test_after_downtime_a_schedule_that_fires_for_every_slot_makes_one_audit_and_says_how_late_it_is(nova):
+    states = [ran(late) for late in late_runs()]
+    assert [state.name for state in states] == ["Completed", "Skipped", "Skipped"]
+    runs = nova.ledger.runs(DUTY)
+    assert f"nothing is due for {DUTY}: its run for {runs[-1].slot} is done" in states[1].message
+    assert [(run.state, run.kind) for run in runs] == [("skipped", "scheduled")] * 2 + [("done", "catch-up")]
+    if runs[-1].late_s > 3600:
+        assert "after it was due (grace 1h)" in states[0].message
+    assert nova.calls == 2  # 40 personas, 20 a call
+
+
+def test_a_run_that_is_handed_out_twice_is_made_once(nova):
+    due, flow_run = handed_out(nova)
+    _, other = handed_out(nova)
+    assert other.id == flow_run.id  # handed out again before anything changed: Prefect makes no second one
+    first, second = ran(flow_run), ran(late_runs()[-1])
+    assert (first.name, second.name) == ("Completed", "Skipped")
+    assert f"its run for {due.slot} is done" in second.message
+    assert flow_run.parameters["run"] == due.id
+    assert nova.calls == 2
+
+
+def test_a_run_whose_release_is_being_audited_is_refused_and_that_is_recorded(nova, spiritlevel):
+    from flows.ordering import Order, ordered
+
+    due, flow_run = handed_out(nova)
+    audit = ordered(nova.workspace, nova.workspace.releases.find("nova/1"), Order(protocol="persona-brainstorm", size=20))
+    other = Owner("another machine", 1, 1.0)
+    worker = nova.ledger.begin_work(audit.id, other)
+    assert ran(flow_run).name == "Refused"
+    assert nova.calls == 0
+    refused = nova.ledger.run(due.id)
+    assert refused.state == "refused"
+    assert f"audit {audit.id} of models:/nova/1 is still running" in refused.why
+    nova.ledger.end_work(worker, "over")
+
+
+def test_a_run_of_a_duty_that_ended_does_nothing(nova, spiritlevel):
+    (spiritlevel.home / "spiritlevel.yaml").write_text("families: {}")
+    duty_clock.reconciled(Home(spiritlevel.home).service, nova.ledger, dt.datetime.now(dt.UTC))
+    state = ran(late_runs()[-1])
+    assert state.name == "Skipped"
+    assert "not declared any more" in state.message
+    assert nova.calls == 0
+
+
+def test_a_run_that_fails_is_a_failed_flow_run_with_the_reason_and_waits_to_be_tried_again(nova):
+    nova.script.default = "401"
+    state = ran(late_runs()[-1])
+    run = nova.ledger.runs(DUTY, newest=1)[0]
+    assert (state.name, run.state) in {("Failed", "failed"), ("Completed", "open")}
+    assert run.next_at is not None
+    assert "nova" in state.message
