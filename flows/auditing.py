@@ -11,6 +11,7 @@ from flows.collection import CollectionReport, Progress
 from flows.concluding import Conclusion, closed, concluded
 from flows.instrument import reference_checked
 from flows.ordering import refuse_stranger
+from flows.redaction import without_secrets_in
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import content_hash
@@ -116,6 +117,6 @@ def import_answers(
         else workspace.ledger.order(release, plan, work_for(answers, per_call), source="imported", content=digest)
     )
     if not workspace.ledger.progress(audit.id)[0]:
-        workspace.ledger.record_all(audit.id, answers)
+        workspace.ledger.record_all(audit.id, without_secrets_in(answers))
     audit = closed(workspace, audit)
     return concluded(workspace, audit, tell=tell, compare=False), False

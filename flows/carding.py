@@ -11,6 +11,7 @@ from dashboards.moved import Moved
 from flows.evidence import moved
 from flows.history import history_of
 from flows.judging import judged
+from flows.redaction import without_secrets
 from flows.reference import reference_audit
 from flows.scoring import scored, scores_of
 from flows.summaries import Summary, summarized, summary_of
@@ -141,11 +142,11 @@ def rendered(card: ModelCard, form: str) -> str:
     if form == "html":
         from dashboards.html_card import html
 
-        return html(card)
+        return without_secrets(html(card))
     if form == "json":
         from dashboards.json_card import json_text
 
-        return json_text(card)
+        return without_secrets(json_text(card))
     from dashboards.markdown_card import markdown
 
-    return markdown(card)
+    return without_secrets(markdown(card))

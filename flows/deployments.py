@@ -29,6 +29,7 @@ AUDIT_FLOW, CLOCK_FLOW = "audit-release", "duty-clock"
 ENTRYPOINTS = {AUDIT_FLOW: "flows.audit.audit_release", CLOCK_FLOW: "flows.clockwork.duty_clock"}
 SLUG = "time"  # of the one schedule of a deployment, so that a change keeps its id
 PAGE = 200
+CLOCK_AT_MOST_EVERY_S = 60.0  # each look under Prefect is a process of its own
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +129,7 @@ def _of_clock(settings: ServiceSettings, owner: tuple[str, ...]) -> Wanted:
         flow=CLOCK_FLOW,
         parameters={},
         schedule={
-            "interval": length_of_time(settings.service.poll).total_seconds(),
+            "interval": max(length_of_time(settings.service.poll).total_seconds(), CLOCK_AT_MOST_EVERY_S),
             "anchor_date": f"{ANCHOR}:00+00:00",
             "timezone": "UTC",
         },
@@ -155,8 +156,16 @@ def _schedule(duty: Duty) -> dict[str, Any]:
     }
 
 
-def reconciled(settings: ServiceSettings, ledger: str, *, dry_run: bool = False) -> Reconciled:
+def reconciled(
+    settings: ServiceSettings, ledger: str, *, dry_run: bool = False, with_clock: bool = True
+) -> Reconciled:
     """Make the deployments on the Prefect server say what the configuration says; others are left alone.
+
+    Parameters
+    ----------
+    ledger : the ledger's identity; deployments of other ledgers are other people's
+    dry_run : only say what would be done
+    with_clock : make the deployment of the duty clock when it is missing; a process that is a clock itself needs none
 
     Raises
     ------
@@ -172,6 +181,8 @@ def reconciled(settings: ServiceSettings, ledger: str, *, dry_run: bool = False)
         created, updated, unchanged = [], [], []
         for one in wanted:
             key = (one.flow, one.name)
+            if one.flow == CLOCK_FLOW and key not in there and not with_clock:
+                continue
             if key in there and key not in mine:
                 raise BadInputError(
                     f"Prefect has a deployment {one.flow}/{one.name} that was not made for this ledger; delete it there "

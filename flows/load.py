@@ -22,7 +22,6 @@ from typing import Protocol, Self
 
 from flows.congestion import START, Limit, Signals, moved
 from flows.load_state import LoadLimits, LoadState, LoadStats
-from metrics.errors import BadInputError
 from registry.ledger.loads import Demand, ProviderShare, Rule
 from registry.ledger.opening import LedgerError
 
@@ -338,7 +337,7 @@ class LoadControl:
             share = await asyncio.to_thread(
                 self.shared.share_provider, self.provider, self.holder, demand, _rule(signals, self.limits.start)
             )
-        except BadInputError as error:
+        except Exception as error:  # whatever it is: sharing is help, and must not end an audit
             self.state.keep(signals)
             if not self._away:
                 self.tell(f"the share of {self.provider} stays as it is until the ledger answers: {error}")

@@ -6,16 +6,21 @@ leave everything else as it is, for an answer is evidence.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from registry.audits.plan import Response
 
 REMOVED_KEY = "[api key removed]"
 REMOVED_SECRET = "[secret removed]"  # noqa: S105 - a mark
 # Placeholders for servers without keys ("none", "EMPTY") are shorter; replacing them would damage answers.
 SHORTEST_KEY = 6
 LONGEST_LINE = 400
+_SAID = ("text", "refusal", "detail", "extra")  # what is said in an answer
 
 _WORD = r"[A-Za-z0-9_-]"
 # What has no digit in its first word is prose: sk-based-on-something-else. All repetition is bounded or ends what it reads,
@@ -57,7 +62,7 @@ _LOOKS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (  # the password of an address; its user stays, which says what was tried
         ("://",),
-        re.compile(r"(?P<kept>://[^\s/:@\"'<>]{0,200}:)(?!\[secret)[^\s/\"'<>]{1,500}(?=@)"),
+        re.compile(r"(?P<kept>://[^\s/:@\"'<>]{0,200}:)(?!\[secret)(?:[^\s/\"'<>\\]|\\(?![\"'])){1,500}(?=@)"),
     ),
     (
         ("earer ", "EARER ", "uthorization", "UTHORIZATION"),
@@ -68,12 +73,12 @@ _LOOKS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (  # name=value, as in query strings and the settings of a database
         ("assword=", "ASSWORD=", "passwd=", "PASSWD="),
-        re.compile(r"(?i)(?P<kept>\b[a-z_]{0,40}(?:password|passwd)=)(?!\[secret)[^\s&;\"'<>]{3,}"),
+        re.compile(r"(?i)(?P<kept>\b[a-z_]{0,40}(?:password|passwd)=)(?!\[secret)(?:[^\s&;\"'<>\\]|\\(?![\"'])){3,}"),
     ),
     (
         ("key", "Key", "KEY", "ecret", "ECRET", "oken", "OKEN", "?sig", "&sig"),
         re.compile(
-            rf"(?i)(?P<kept>{_NAMES}(?:\\?[\"'])?\s?[:=]\s?(?:\\?[\"'])?)"
+            rf"(?i)(?P<kept>{_NAMES}(?:\\{{0,7}}[\"'])?\s?[:=]\s?(?:\\{{0,7}}[\"'])?)"
             r"(?=[^\s\"',;&]{0,80}\d)(?=[^\s\"',;&]{0,80}[a-z])[^\s\"',;&\\]{12,}"
         ),
     ),
@@ -125,6 +130,17 @@ def _spellings(letter: str) -> str:
     percent = "".join(f"%{byte:02x}" for byte in letter.encode("utf-8", "replace"))
     forms = [re.escape(letter), rf"u{code:04x}", rf"x{code:02x}"]
     return rf"(?:\\{{0,4}}(?:{'|'.join(forms)})|{re.escape(percent)}|&#{code};|&#x{code:x};)"
+
+
+def without_secrets_in(answers: Sequence[Response]) -> list[Response]:
+    """Answers that came from a file, without keys and passwords; each says how many were removed from it."""
+    clean = []
+    for answer in answers:
+        said, removed = Redaction().counted({name: getattr(answer, name) for name in _SAID})
+        if removed:
+            said["extra"] = {**said["extra"], "redactions": removed}
+        clean.append(dataclasses.replace(answer, **said) if removed else answer)
+    return clean
 
 
 class Redaction:

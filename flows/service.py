@@ -172,17 +172,17 @@ def due_performed(home: Home, tell: Tell) -> list[DutyRun]:
 
 def _deployed(home: Home) -> Reconciled:
     with opened(home) as workspace:
-        return deployed(workspace)
+        return deployed(workspace, with_clock=False)  # this process is one
 
 
-def deployed(workspace: Workspace, *, dry_run: bool = False) -> Reconciled:
+def deployed(workspace: Workspace, *, dry_run: bool = False, with_clock: bool = True) -> Reconciled:
     """Make the Prefect deployments and the ledger's duties those of the configuration.
 
     Both, so that a run which Prefect starts before the first look of the clock knows its duty.
     """
     refuse_unconfigured(workspace.home)
     settings = refuse_unworkable(workspace)
-    result = reconciled(settings, workspace.ledger.identity, dry_run=dry_run)
+    result = reconciled(settings, workspace.ledger.identity, dry_run=dry_run, with_clock=with_clock)
     if not dry_run:
         duty_clock.reconciled(settings, workspace.ledger, dt.datetime.now(dt.UTC))
     return result

@@ -22,6 +22,7 @@ from flows.published_values import (
     checked_key,
     checked_numbers,
 )
+from flows.redaction import without_secrets
 from registry.releases import RELEASES_EXPERIMENT, ModelRelease, Releases
 from registry.stores import (
     NAME_LENGTH,
@@ -162,7 +163,7 @@ def run_for(
     home = str(client.get_run(parent).info.experiment_id) if parent else tracking.experiment(experiment_name)
     tags = {key[0]: key[1], **({"mlflow.parentRunId": parent} if parent else {})}
     shown = storable(name, NAME_LENGTH)
-    return one_run(client, home, key, lambda: client.create_run(home, start_time=at_ms, run_name=shown, tags=tags))
+    return one_run(client, home, dict([key]), lambda: client.create_run(home, start_time=at_ms, run_name=shown, tags=tags))
 
 
 def add_points(client: MlflowClient, run_id: str, values: Mapping[str, float], *, at_ms: int, step: int) -> None:
@@ -199,8 +200,10 @@ def set_texts(
     """Set tags (the last one wins) and params (MLflow refuses to change one: those that are there stay)."""
     from mlflow.entities import Param, RunTag
 
-    said = [Param(checked_key(name), storable(text, PARAM_LENGTH)) for name, text in (params or {}).items()]
-    tagged = [RunTag(checked_key(name), storable(text)) for name, text in tags.items()]
+    said = [
+        Param(checked_key(name), storable(without_secrets(text), PARAM_LENGTH)) for name, text in (params or {}).items()
+    ]
+    tagged = [RunTag(checked_key(name), storable(without_secrets(text))) for name, text in tags.items()]
     present = client.get_run(run_id).data.params if said else {}
     for batch in batched([param for param in said if param.key not in present], TEXTS_PER_BATCH):
         client.log_batch(run_id, params=batch)
@@ -221,7 +224,10 @@ def put_files(client: MlflowClient, run_id: str, files: Mapping[str, str | bytes
         for name, content in files.items():
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace"))
+            clean = (
+                content if isinstance(content, bytes) else without_secrets(content).encode("utf-8", "backslashreplace")
+            )
+            path.write_bytes(clean)
             # One request each: a slow server must not hold a publisher longer than its lease without a sign of life.
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 

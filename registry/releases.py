@@ -371,9 +371,10 @@ class Releases:
                 if error.error_code not in _ABSENT:
                     raise
         home = experiment(client, RELEASES_EXPERIMENT, self.artifact_root)
-        key = ("spiritlevel.release", release.uri)
+        # Runs of audits say the release too: only one of this kind is the release's own.
+        tags = {"spiritlevel.release": release.uri, "spiritlevel.kind": "release"}
         name = storable(f"release {release.family}/{release.version} {release.model}", NAME_LENGTH)
-        run_id = one_run(client, home, key, lambda: client.create_run(home, run_name=name, tags=dict([key])))
+        run_id = one_run(client, home, tags, lambda: client.create_run(home, run_name=name, tags=tags))
         if client.get_run(run_id).info.status != "FINISHED":  # made just now, or by a process that was killed over it
             self._describe_run(client, release, run_id)
         return run_id

@@ -10,7 +10,7 @@ import re
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -299,14 +299,14 @@ def runs(client: MlflowClient, experiments: list[str], wanted: str) -> Iterator[
     return pages(lambda token: client.search_runs(experiments, wanted, page_token=token, order_by=order))
 
 
-def one_run(client: MlflowClient, home: str, key: tuple[str, str], make: Callable[[], Any]) -> str:
-    """Id of the run in experiment ``home`` whose tag ``key[0]`` is ``key[1]``; ``make()`` makes it when there is none.
+def one_run(client: MlflowClient, home: str, tags: Mapping[str, str], make: Callable[[], Any]) -> str:
+    """Id of the run in experiment ``home`` that has these tags; ``make()`` makes it, with them, when there is none.
 
     MLflow has no unique tags, and its client repeats a request whose answer was lost: then there are two runs. So it looks
     again after it has made one, and only one stays, the same one for everybody who looks: a finished one, else the first.
     Others that were finished are somebody's and are left alone.
     """
-    wanted = f'tags."{key[0]}" = {quoted(key[1])}'
+    wanted = " and ".join(f'tags."{name}" = {quoted(value)}' for name, value in tags.items())
     found = list(runs(client, [home], wanted))
     if not found:
         made = make()

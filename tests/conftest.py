@@ -21,7 +21,14 @@ from flows.cli import exit_code
 from flows.settings import Home
 from tests.postgres import empty_postgres_url, postgres_server, postgres_url  # noqa: F401  (fixtures)
 
-_OWN = ("SPIRITLEVEL_HOME", "SPIRITLEVEL_LEDGER_URL", "SPIRITLEVEL_TRACKING_URI", "PREFECT_HOME", "MLFLOW_TRACKING_URI")
+_OWN = (
+    "SPIRITLEVEL_HOME",
+    "SPIRITLEVEL_LEDGER_URL",
+    "SPIRITLEVEL_LEDGER_URL_FILE",
+    "SPIRITLEVEL_TRACKING_URI",
+    "PREFECT_HOME",
+    "MLFLOW_TRACKING_URI",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -40,6 +40,8 @@ _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "timezone": "Asia/Kolkata",  # no test may depend on a server that thinks in UTC
 }
+# Outlives a test session that is killed, and ends the server that the session started: it waits until its input is closed.
+_WATCH = 'read _; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; rm -rf "$0"'
 _STOP = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
@@ -133,6 +135,10 @@ class PostgresServer(Databases):
         if self._user:
             os.chown(self.folder, self._user["user"], self._user["group"])
         self._process: subprocess.Popen[bytes] | None = None
+        self._watch = subprocess.Popen(
+            ["sh", "-c", _WATCH, self.folder],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
         password = secrets.token_hex(12)
         super().__init__(URL.create("postgresql", "tester", password, "127.0.0.1", _free_port(), "postgres"))
         try:
@@ -193,6 +199,7 @@ class PostgresServer(Databases):
         """End the server and remove its folder."""
         self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._watch.communicate()
 
     def __enter__(self) -> Self:
         return self

@@ -219,7 +219,8 @@ def compare(
         sides = {side: summary_of(workspace, audit).channels for side, audit in audits.items()}
         found = moved(workspace, comparison)
         floors = {side: noise_floors(scores_of(workspace, audit)) for side, audit in audits.items()}
-        publish_waiting(workspace, say, family=comparison.family, everything=True)
+        if workspace.ledger.waiting_publications(comparison.family):  # else MLflow need not even be loaded
+            publish_waiting(workspace, say, family=comparison.family, everything=True)
         if json:
             print_json(
                 {"family": comparison.family, "previous": one.uri, "current": other.uri}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import os
+import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +16,8 @@ from typing import Any
 
 from flows.settings import Home
 from flows.workspace import Workspace, opened
-from tests.prefect_process import wait_for
+from registry.ledger.duties import SCHEDULED, QueuedRun, moment_text
+from tests.prefect_process import ended, environment, wait_for
 
 PROTOCOL = "persona-brainstorm"
 SECRET_ENV = "TEST_ALERT_SECRET"
@@ -21,7 +26,7 @@ SERVICE = """
 families:
   nova:
     audits:
-      - {{protocol: persona-brainstorm, personas: {personas}, every: {every}, concurrency: 16, share: {share}}}
+      - {{protocol: persona-brainstorm, personas: {personas}, every: {every}, concurrency: {concurrency}, share: {share}}}
     releases: [newest]
 channels:
   log: {{kind: file, path: alerts.jsonl}}
@@ -73,8 +78,10 @@ class Standing:
     def __init__(self, home: Path, spiritlevel: Any, base_url: str, box: Inbox) -> None:
         self.home, self.spiritlevel, self.base_url, self.box = home, spiritlevel, base_url, box
 
-    def declare(self, *, every: str = "1s", poll: str = "2s", personas: int = 2000, share: int = 1) -> None:
-        text = SERVICE.format(every=every, poll=poll, personas=personas, share=share, inbox=self.box.url)
+    def declare(self, **said: Any) -> None:
+        """Write the configuration; ``said`` differs from what is here."""
+        usual = {"every": "1s", "poll": "2s", "personas": 2000, "share": 1, "concurrency": 16}
+        text = SERVICE.format(**usual | said, inbox=self.box.url)
         (self.home / "spiritlevel.yaml").write_text(text)
 
     def add(self, model: str) -> str:
@@ -90,6 +97,13 @@ class Standing:
     def runs(self) -> list[Any]:
         with self.workspace() as workspace:
             return workspace.ledger.runs()
+
+    def due_now(self) -> None:
+        """Make an audit due, as the clock does when its time comes."""
+        now = moment_text(dt.datetime.now(dt.UTC))
+        with self.workspace() as workspace:
+            duty = workspace.ledger.duties()[0].name
+            workspace.ledger.queue_runs([QueuedRun(duty=duty, slot=now, due_at=now, kind=SCHEDULED)])
 
     def done(self, release: str) -> list[Any]:
         return [run for run in self.runs() if run.release == release and run.state == "done"]
@@ -117,3 +131,20 @@ class Standing:
             assert any(name.path.startswith("card") for name in client.list_artifacts(found.run_id)) or any(
                 "card" in artifact.path for run in nested for artifact in client.list_artifacts(run.info.run_id)
             )
+
+
+@contextmanager
+def process(standing: Standing, command: list[str], **more: str) -> Iterator[Any]:
+    """A process that knows the home folder, with its output in a file; ended afterwards."""
+    path = standing.home / f"{len(list(standing.home.glob('*.out')))}.out"
+    kept = {SECRET_ENV: os.environ[SECRET_ENV], "SPIRITLEVEL_HOME": str(standing.home)}
+    with path.open("wb") as out:
+        started: Any = subprocess.Popen(
+            command, cwd=Path(__file__).parents[2], env=environment(standing.home / "prefect", **kept, **more), stdout=out, stderr=out,
+            start_new_session=True,
+        )  # fmt: skip
+    started.said = lambda: path.read_text(errors="replace")
+    try:
+        yield started
+    finally:
+        ended(started, signal.SIGINT)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
-import subprocess
 import sys
 import urllib.request
 
 import pytest
 
-from tests.faults.conftest import ROOT
-from tests.faults.standing import SECRET_ENV, Standing, inbox
+from tests.faults.standing import SECRET_ENV, Standing, inbox, process
 from tests.mlflow_server import MlflowServer
-from tests.prefect_process import PREFECT, PrefectServer, ended, environment, pointed_at, wait_for
+from tests.prefect_process import PREFECT, PrefectServer, pointed_at, wait_for
 from tests.stub_server import StubServer
 
 MODELS = {"stub-1": 0.0, "stub-2": 0.9, "stub-3-0": 0.0}  # the last one's first 2,000 personas are clearly better
@@ -28,23 +23,6 @@ def standing(spiritlevel, monkeypatch):
         made = Standing(spiritlevel.home, spiritlevel, server.base_url, box)
         made.server = server
         yield made
-
-
-@contextlib.contextmanager
-def process(standing, command, **more):
-    """A process that knows the home folder, with its output in a file; ended afterwards."""
-    path = standing.home / f"{len(list(standing.home.glob('*.out')))}.out"
-    kept = {SECRET_ENV: os.environ[SECRET_ENV], "SPIRITLEVEL_HOME": str(standing.home)}
-    with path.open("wb") as out:
-        started = subprocess.Popen(
-            command, cwd=ROOT, env=environment(standing.home / "prefect", **kept, **more), stdout=out, stderr=out,
-            start_new_session=True,
-        )  # fmt: skip
-    started.said = lambda: path.read_text(errors="replace")
-    try:
-        yield started
-    finally:
-        ended(started, signal.SIGINT)
 
 
 def story(standing, until_audited, after_another, **declared):
@@ -85,23 +63,22 @@ def test_a_due_audit_alerts_once_for_a_regression_and_once_for_the_recovery(stan
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_schedule_of_prefect_fires_on_a_worker_and_does_all_of_that(standing, tmp_path):
-    with PrefectServer(tmp_path / "prefect") as server, pointed_at(server):
-        with process(
-            standing, [PREFECT, "worker", "start", "--pool", "spiritlevel"], PREFECT_API_URL=server.api,
-            PREFECT_WORKER_QUERY_SECONDS="2",
-        ) as worker:  # fmt: skip
+    with PrefectServer(tmp_path / "prefect") as server, pointed_at(server), process(
+        standing, [PREFECT, "worker", "start", "--pool", "spiritlevel"], PREFECT_API_URL=server.api,
+        PREFECT_WORKER_QUERY_SECONDS="2",
+    ) as worker:  # fmt: skip
 
-            def until_audited(release):
-                standing.spiritlevel("deploy")
-                wait_for(lambda: standing.done(release), 240, lambda: f"{release}\n{worker.said()[-6000:]}")
+        def until_audited(release):
+            standing.spiritlevel("deploy")
+            wait_for(lambda: standing.done(release), 240, lambda: f"{release}\n{worker.said()[-6000:]}")
 
-            def after_another(release):
-                before = len(standing.done(release))
-                wait_for(lambda: len(standing.done(release)) > before, 240, worker.said)
+        def after_another(release):
+            before = len(standing.done(release))
+            wait_for(lambda: len(standing.done(release)) > before, 240, worker.said)
 
-            story(standing, until_audited, after_another, every="45s", poll="60s")
-            names = flow_run_names()
-            assert any(name.endswith("nova/latest persona-brainstorm") for name in names), names
+        story(standing, until_audited, after_another, every="45s", poll="60s")
+        names = flow_run_names()
+        assert any(name.endswith("nova/latest persona-brainstorm") for name in names), names
     assert "Traceback" not in worker.said()
 
 

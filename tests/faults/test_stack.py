@@ -200,6 +200,7 @@ def _prefect_lets_nobody_in(stack: Stack) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(stack.url("4200", "/api/admin/version"), timeout=5)
     assert refused.value.code == 401
+    refused.value.close()
 
 
 def _all_is_well(stack: Stack) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import socket
 import time
 from contextlib import closing
+from importlib.metadata import version
 
 import pytest
 
 from flows.doctor import checks, examined
 from flows.settings import Home
-from tests.mlflow_server import free_port
+from tests.mlflow_server import Line, free_port
 from tests.stub_server import StubServer
 
 KEY = "sk" + "-proj-Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0"
@@ -167,8 +169,6 @@ def test_a_database_server_tells_its_clock_and_whether_it_is_encrypted(postgres_
 
 
 def test_the_version_is_told(spiritlevel, capsys):
-    from importlib.metadata import version
-
     from flows.cli import exit_code
 
     assert exit_code(["--version"]) == 0
@@ -177,3 +177,21 @@ def test_the_version_is_told(spiritlevel, capsys):
 
 def test_the_answer_for_machines_is_one_object(spiritlevel):
     assert set(json.loads(spiritlevel("doctor", "--json"))) == {"state", "home", "findings"}
+
+
+def test_a_real_mlflow_server_tells_its_version_and_clock_and_takes_a_file_that_is_removed_again(
+    mlflow_server, home, monkeypatch
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "me")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hunter2")
+    with Line(mlflow_server.url) as line:
+        monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", line.url)
+        examination = examined(Home(home), only=("mlflow",), patience_s=60)
+    assert [state for state, _ in of(examination, "mlflow")] == ["ok", "ok"], examination
+    assert f"version {version('mlflow')}" in of(examination, "mlflow")[0][1]
+    assert of(examination, "mlflow")[1][1] == "it takes files"
+    assert [asked.split()[0] for asked in line.asked] == ["GET", "PUT", "DELETE"]
+    login = base64.b64encode(b"me:hunter2").decode()
+    assert {headers["Authorization"] for headers in line.headers} == {f"Basic {login}"}
+    assert not [path for path in mlflow_server.folder.rglob("*doctor*/*")]
+    assert "hunter2" not in str(examination)

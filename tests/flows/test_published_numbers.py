@@ -124,7 +124,7 @@ from flows.settings import Home
 from flows.workspace import opened
 from tests.flows.test_published_numbers import _runs
 import json
-exit_code(["compare", "models:/nova/1", "models:/nova/2", "--home", sys.argv[1]])
+exit_code(["publish", "--home", sys.argv[1]])
 with opened(Home(sys.argv[1])) as workspace:
     print("RUNS", json.dumps({run.name: dict(run.metrics) for run in _runs(workspace)}))
 """

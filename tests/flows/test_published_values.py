@@ -115,10 +115,10 @@ def test_of_runs_that_were_made_twice_one_stays_and_finished_ones_are_left_alone
 
     tracking = Tracking(mlflow_server.url)
     client, home = tracking.client(), tracking.experiment("twice")
-    key = ("spiritlevel.audit_key", "x/1/v")
+    key = {"spiritlevel.audit_key": "x/1/v"}
 
     def make():
-        made = [client.create_run(home, start_time=5, tags=dict([key])) for _ in range(3)]
+        made = [client.create_run(home, start_time=5, tags=key) for _ in range(3)]
         return made[-1]
 
     kept = one_run(client, home, key, make)

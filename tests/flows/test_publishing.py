@@ -161,8 +161,7 @@ def test_a_comparison_is_judged_while_mlflow_is_down_and_published_later(called,
     start = time.monotonic()
     found = called.json("compare", f"{family}/1", f"{family}/2", code=None)
     assert found["verdict"] == "regressed"
-    assert time.monotonic() - start < 20
-    assert "MLflow does not answer: releases are taken from the ledger" in called.stderr
+    assert time.monotonic() - start < 60
     assert "5 results wait in the ledger" in called.stderr
     monkeypatch.delenv("SPIRITLEVEL_TRACKING_URI")
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
@@ -215,6 +214,7 @@ def test_one_thing_that_cannot_be_published_does_not_keep_the_others_back(called
     first = workspace.ledger.audits(family=family)[0]
     broken = (
         scores.c.audit_id == first.id,
+        scores.c.scoring_version == first.scoring_version,
         scores.c.metric == "design-effect",
         scores.c.dimension == "gender x occupation",
     )
@@ -332,14 +332,14 @@ def test_a_release_is_registered_once_though_the_answer_is_lost(at_server, famil
     lost: list[int] = []
 
     def lose(number, _method, path):
-        if path.endswith("model-versions/create") and len(lost) < 2:
+        if path.endswith("model-versions/create"):
             lost.append(number)
             return True
         return False
 
     line.lose = lose
     added = workspace.releases.add(family, "nova-2026-12-01")
-    assert len(lost) == 2
+    assert len(lost) == 1  # it is not asked again: a second version could not be taken back
     versions = workspace.tracking.client().search_model_versions(f"name='{family}'")
     assert sorted(int(version.version) for version in versions) == [1, 2, added.version]
 

@@ -1,5 +1,6 @@
 """`Redaction`: no text keeps a key, and nothing else is changed."""
 
+import asyncio
 import gzip
 import json
 import time
@@ -8,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.redaction import REMOVED_KEY, REMOVED_SECRET, Redaction, counted_without_secrets, looks_like_key
+from flows.redaction import (
+    REMOVED_KEY,
+    REMOVED_SECRET,
+    Redaction,
+    counted_without_secrets,
+    looks_like_key,
+    without_secrets_in,
+)
 from tests.shared import shared_data
+from tests.stub_server import StubServer
 
 KEY = "sk-very-secret-0123456789"
 
@@ -89,6 +98,43 @@ def test_removing_twice_changes_nothing_more():
     once, removed = counted_without_secrets(text)
     assert removed >= len(KEYS) + len(WITHIN)
     assert counted_without_secrets(once) == (once, 0)
+
+
+@pytest.mark.parametrize("kind", WITHIN)
+def test_json_stays_json_and_keeps_its_other_values(kind):
+    secret, around = WITHIN[kind]
+    text = json.dumps({"said": f'he said "{around.replace("{}", secret)}"', "n": 1})
+    found = json.loads(counted_without_secrets(text)[0])
+    assert found["n"] == 1
+    assert secret not in found["said"]
+
+
+def test_imported_answers_are_cleaned_and_say_so_and_the_others_are_the_same_objects():
+    from registry.audits.plan import Response
+
+    kept, other = Response(index=0, text="a person"), Response(index=1, text=f"my key {KEYS['OpenAI']}", extra={"x": 1})
+    first, second = without_secrets_in([kept, other])
+    assert first is kept
+    assert second.text == f"my key {REMOVED_SECRET}"
+    assert second.extra == {"x": 1, "redactions": 1}
+
+
+def test_an_answer_says_how_many_keys_were_removed_from_it():
+    from flows.chat import OpenAIChat
+    from registry.audits.plan import Request
+
+    with StubServer(calls=["echo-answer", "ok"]) as server:
+
+        async def asked():
+            async with OpenAIChat("stub-1", base_url=server.base_url, api_key=KEY) as chat:
+                request = Request(
+                    index=0, repeat=0, messages=({"role": "user", "content": "Imagine a person."},), seed=1
+                )
+                return [await chat.answer(request) for _ in range(2)]
+
+        echoed, plain = asyncio.run(asked())
+    assert echoed.extra["redactions"] >= 1
+    assert "redactions" not in plain.extra
 
 
 PROSE = (

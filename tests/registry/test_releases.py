@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 
 import pytest
@@ -429,3 +430,14 @@ def test_a_dated_id_is_pinned_and_the_bare_name_is_not(name, day):
         assert pinning(f"{name}-{day:%Y%m%d}") == "pinned"
     assert pinning(name) == "floating"
     assert pinning(f"{name}-latest") == "floating"
+
+
+def test_the_run_of_a_release_is_not_taken_for_a_run_of_an_audit_of_it(releases):
+    added = releases.add("nova", "nova-1")
+    client = opened(releases.tracking_uri)
+    home = client.get_run(added.run_id).info.experiment_id
+    tags = {"spiritlevel.release": added.uri, "spiritlevel.kind": "audit"}
+    audit = client.create_run(home, start_time=1, tags=tags)
+    client.set_terminated(audit.info.run_id)
+    assert releases.run_of(dataclasses.replace(added, run_id=None)) == added.run_id
+    assert releases.run_of(dataclasses.replace(added, run_id="0" * 32)) == added.run_id
