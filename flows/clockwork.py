@@ -19,9 +19,11 @@ from flows.duty_runs import duty_of  # noqa: E402
 from flows.life_events import REGISTERED, emit  # noqa: E402
 from flows.workspace import Workspace, opened  # noqa: E402
 from metrics.errors import BadInputError  # noqa: E402
+from registry.audits.plan import content_hash  # noqa: E402
 from registry.ledger.duties import DutyRun  # noqa: E402
 
 Tell = Callable[[str], None]
+CONFIGURATION = "service-configuration"  # the name under which the ledger keeps its digest
 
 
 @flow(name="duty-clock", flow_run_name="look what is due", persist_result=False)
@@ -34,6 +36,7 @@ def duty_clock(home: str | None = None) -> dict[str, Any]:
     """
     logger = get_run_logger()
     with opened(Home(home), logger.info) as workspace:
+        refuse_other_configuration(workspace)
         report = looked(workspace, handed_to_prefect, logger.info)
     for trouble in report.trouble:
         logger.warning("%s", trouble)
@@ -71,6 +74,31 @@ def refuse_unconfigured(home: Home) -> None:
         )
 
 
+def configuration_digest(workspace: Workspace) -> str:
+    """What tells apart two configurations of duties."""
+    settings = workspace.home.service
+    return content_hash(
+        [settings.work_pool, {name: one.model_dump(mode="json") for name, one in settings.families.items()}]
+    )
+
+
+def refuse_other_configuration(workspace: Workspace) -> None:
+    """Refuse to be the clock by another file than the one that was deployed: two machines would undo each other's duties.
+
+    Raises
+    ------
+    BadInputError
+        When the file of this machine declares other duties than the last ``spiritlevel deploy`` or ``serve``.
+    """
+    refuse_unconfigured(workspace.home)
+    deployed = workspace.ledger.fact(CONFIGURATION)
+    if deployed and deployed != configuration_digest(workspace):
+        raise BadInputError(
+            f"{workspace.home.service_file} on this machine is not the configuration that was deployed; copy that one to "
+            f"every machine that is a worker, or run 'spiritlevel deploy' where this one is right"
+        )
+
+
 def handed_to_prefect(workspace: Workspace, run: DutyRun) -> str:
     """Start a flow run of a duty's deployment for a run that is due; returns the flow run's id.
 
@@ -87,7 +115,8 @@ def handed_to_prefect(workspace: Workspace, run: DutyRun) -> str:
             parameters={"run": run.id, "release": run.release or duty.reference},
             timeout=0,
             as_subflow=False,
-            idempotency_key=f"{workspace.ledger.identity} run {run.id} attempt {run.attempts} {run.next_at}",
+            # The time it was made too: a ledger that was put back from a backup counts its runs from there again.
+            idempotency_key=f"{workspace.ledger.identity} run {run.id} {run.made_at} {run.attempts} {run.next_at}",
         )
     except ObjectNotFound:
         raise BadInputError(f"Prefect has no deployment {name}; 'spiritlevel deploy' makes it") from None

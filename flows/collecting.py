@@ -127,7 +127,24 @@ def collect_answers(
         with working(workspace, audit, limits, failed=any(attempt > 1 for _, attempt in work)) as own:
             return collect_answers(workspace, audit, work, place, limits, progress, own)
     share = Share(workspace, audit, worker, limits.concurrency, work)
-    return asyncio.run(_collected(share, place, limits, progress))
+    report = asyncio.run(_collected(share, place, limits, progress))
+    if report is not None:
+        _tell_budget(workspace, audit, report)
+    return report
+
+
+def _tell_budget(workspace: Workspace, audit: Audit, report: CollectionReport) -> None:
+    """A budget that ended a collection is an incident until calls are made again."""
+    from flows.alerts import cleared, deliver, raised
+    from flows.finding_kinds import budget_reached
+
+    family, protocol = audit.release.family, audit.protocol
+    finding = budget_reached(f"{family}, {protocol}", family=family, protocol=protocol, why=report.why)
+    if report.stopped_by == "budget":
+        raised(workspace, finding)
+        deliver(workspace)
+    elif report.done:
+        cleared(workspace, finding.key, f"audit {audit.id} goes on: {report.done} calls were made")
 
 
 @contextlib.contextmanager
@@ -177,6 +194,8 @@ async def _collected(
             )
             report = found if report is None else together(report, found)
             if report.stopped_by or share.lost or share.taken_over or not await share.more_to_do():
+                if report.throttling:
+                    share.workspace.tell(f"{place_host(place)}: {report.throttling}")
                 return share.told(report)
     finally:
         beating.cancel()
@@ -185,9 +204,14 @@ async def _collected(
         await chat.aclose()
 
 
+def place_host(place: Place) -> str:
+    """Host and port of a place, as ``providers`` in the service's configuration names it."""
+    return host_of(place.base_url or PROVIDER_URL)
+
+
 def load_control(workspace: Workspace, place: Place, limits: Limits) -> LoadControl:
     """Load control of the provider at a place, shared with all workers of the ledger."""
-    host = host_of(place.base_url or PROVIDER_URL)
+    host = place_host(place)
     settings = workspace.home.service.providers.get(host) or ProviderSettings()
     bounds = LoadLimits(
         concurrency=limits.concurrency,

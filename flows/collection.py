@@ -94,6 +94,17 @@ class CollectionReport:
     falls: int = 0
     paused_s: float = 0.0
 
+    @property
+    def throttling(self) -> str:
+        """How the provider held calls back, in words; empty when it did not."""
+        if not self.falls and not self.refused and self.paused_s < 1.0:
+            return ""
+        waited = f", and for {self.paused_s:.0f} s nothing could begin" if self.paused_s >= 1.0 else ""
+        return (
+            f"the provider refused {self.refused} calls for too many; between {self.lowest_limit} and "
+            f"{self.highest_limit} were allowed at a time, {self.mean_in_flight:.1f} were under way on average{waited}"
+        )
+
 
 async def collect(
     chat: ChatModel,

@@ -167,7 +167,7 @@ def wait_s(notice_id: int, attempts: int) -> float:
     """Seconds until the next try: doubled each time, with a jitter that is fixed for each try of each notice.
 
     >>> [round(wait_s(1, tried) / 60) for tried in (1, 2, 3, 20)]
-    [1, 3, 4, 327]
+    [1, 2, 4, 221]
     """
     digest = hashlib.sha256(f"{notice_id} {attempts}".encode()).digest()
     jitter = 1 + _JITTER * (int.from_bytes(digest[:4], "big") / 2**31 - 1)

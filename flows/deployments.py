@@ -156,9 +156,7 @@ def _schedule(duty: Duty) -> dict[str, Any]:
     }
 
 
-def reconciled(
-    settings: ServiceSettings, ledger: str, *, dry_run: bool = False, with_clock: bool = True
-) -> Reconciled:
+def reconciled(settings: ServiceSettings, ledger: str, *, dry_run: bool = False, with_clock: bool = True) -> Reconciled:
     """Make the deployments on the Prefect server say what the configuration says; others are left alone.
 
     Parameters

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import functools
 import itertools
 import zoneinfo
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from flows.service_settings import NEWEST, AuditSettings, ServiceSettings, length_of_time
 
 ANCHOR = "2024-01-01T00:00"  # a Monday; of intervals that name none
 _LOOK_BACK = dt.timedelta(hours=26)  # more than any clock was ever set back or forth at once
+
+
+class Clock(NamedTuple):
+    """What the times of a duty are made from; fields of `AuditSettings`."""
+
+    cron: str | None
+    every: str | None
+    zone: str
+    anchor: str | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +65,9 @@ class Duty:
         return length_of_time(self.audit.grace)
 
     @property
-    def clock(self) -> tuple[str | None, ...]:
+    def clock(self) -> Clock:
         """What the times are made from; when it changes, the duty begins anew."""
-        return (self.audit.cron, self.audit.every, self.audit.zone, self.audit.anchor)
+        return Clock(self.audit.cron, self.audit.every, self.audit.zone, self.audit.anchor)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -120,8 +130,7 @@ def slots(duty: Duty, after: dt.datetime, until: dt.datetime | None = None) -> I
     ['2026-03-28T02:30', '2026-03-29T03:00', '2026-03-30T02:30']
     """
     _refuse_naive(after, until)
-    every = _steps(duty, after) if duty.audit.every is not None else _cron_times(duty, after)
-    for slot in every:
+    for slot in _times(duty.clock, after):
         if until is not None and slot.at > until:
             return
         yield slot
@@ -129,29 +138,48 @@ def slots(duty: Duty, after: dt.datetime, until: dt.datetime | None = None) -> I
 
 def next_slot(duty: Duty, after: dt.datetime) -> Slot | None:
     """The first slot after a moment; None when there is none in 50 years."""
-    return next(slots(duty, after), None)
+    _refuse_naive(after)
+    return _first(duty.clock, after)
 
 
 def newest_slots(duty: Duty, after: dt.datetime, until: dt.datetime, most: int) -> tuple[list[Slot], int]:
     """The newest slots of a span, oldest first, and how many there are in it; quick for short intervals too."""
     _refuse_naive(after, until)
-    if duty.audit.every is not None:
-        anchor, step = _anchor(duty), length_of_time(duty.audit.every)
+    newest, count = _newest(duty.clock, after, until, most)
+    return list(newest), count
+
+
+# Many releases of a fleet are audited at the same times: what was worked out for one is taken for all of them.
+
+
+@functools.lru_cache(maxsize=4096)
+def _first(clock: Clock, after: dt.datetime) -> Slot | None:
+    return next(_times(clock, after), None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _newest(clock: Clock, after: dt.datetime, until: dt.datetime, most: int) -> tuple[tuple[Slot, ...], int]:
+    if clock.every is not None:
+        anchor, step = _anchor(clock), length_of_time(clock.every)
         first, last = (after - anchor) // step + 1, (until - anchor) // step
         newest = [_step(anchor + count * step) for count in range(max(first, last - most + 1), last + 1)]
-        return newest, max(0, last - first + 1)
+        return tuple(newest), max(0, last - first + 1)
     found: deque[Slot] = deque(maxlen=most)
     count = 0
-    for slot in slots(duty, after, until):
+    for slot in itertools.takewhile(lambda slot: slot.at <= until, _times(clock, after)):
         found.append(slot)
         count += 1
-    return list(found), count
+    return tuple(found), count
 
 
-def _anchor(duty: Duty) -> dt.datetime:
-    anchor = dt.datetime.fromisoformat(duty.audit.anchor or ANCHOR)
+def _times(clock: Clock, after: dt.datetime) -> Iterator[Slot]:
+    return _steps(clock, after) if clock.every is not None else _cron_times(clock, after)
+
+
+def _anchor(clock: Clock) -> dt.datetime:
+    anchor = dt.datetime.fromisoformat(clock.anchor or ANCHOR)
     if anchor.tzinfo is None:
-        zone = zoneinfo.ZoneInfo(duty.audit.zone) if duty.audit.anchor is not None else dt.UTC
+        zone = zoneinfo.ZoneInfo(clock.zone) if clock.anchor is not None else dt.UTC
         anchor = anchor.replace(tzinfo=zone)
     return anchor.astimezone(dt.UTC)
 
@@ -160,18 +188,18 @@ def _step(at: dt.datetime) -> Slot:
     return Slot(at, f"{at:%Y-%m-%dT%H:%M:%S}Z")
 
 
-def _steps(duty: Duty, after: dt.datetime) -> Iterator[Slot]:
-    anchor, step = _anchor(duty), length_of_time(duty.audit.every or "")
+def _steps(clock: Clock, after: dt.datetime) -> Iterator[Slot]:
+    anchor, step = _anchor(clock), length_of_time(clock.every or "")
     for count in itertools.count((after - anchor) // step + 1):
         yield _step(anchor + count * step)
 
 
-def _cron_times(duty: Duty, after: dt.datetime) -> Iterator[Slot]:
+def _cron_times(clock: Clock, after: dt.datetime) -> Iterator[Slot]:
     from cronsim import CronSim
 
-    zone = zoneinfo.ZoneInfo(duty.audit.zone)
+    zone = zoneinfo.ZoneInfo(clock.zone)
     # From well before: cronsim goes by the wall clock, on which a moment of the repeated hour looks like the earlier one.
-    times = CronSim(duty.audit.cron or "", (after - _LOOK_BACK).astimezone(zone))
+    times = CronSim(clock.cron or "", (after - _LOOK_BACK).astimezone(zone))
     last: dt.datetime | None = None
     for time in times:
         wall = time.replace(tzinfo=None, fold=0)

@@ -16,6 +16,8 @@ from registry.ledger.occasions import Judgement, Occasion
 from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease
 
+_FEW = 200
+
 
 def chosen_protocol(workspace: Workspace, protocol: str | None, releases: Sequence[ModelRelease]) -> str:
     """The protocol asked for, or the only one that these releases were audited with."""
@@ -174,17 +176,15 @@ def verdicts_with_previous(workspace: Workspace, audits: Iterable[Occasion]) -> 
         by_family.setdefault(audit.family, []).append(audit)
     found: dict[int, str] = {}
     for family, own in by_family.items():
-        version_of = {other.id: other.version for other in workspace.ledger.occasions(family=family)}
-        versions = sorted(set(version_of.values()))
+        versions = workspace.ledger.versions(family)
         made: dict[int, list[Judgement]] = {}
-        current = {audit.id for audit in own}
-        for judgement in workspace.ledger.judgements(family=family):
-            if judgement.current in current:
-                made.setdefault(judgement.current, []).append(judgement)
+        few = [audit.id for audit in own] if len(own) <= _FEW else None  # of many, the whole family is one query
+        for judgement in workspace.ledger.judgements(family=family, current=few):
+            made.setdefault(judgement.current, []).append(judgement)
         for audit in own:
             lower = max((number for number in versions if number < audit.version), default=audit.version)
             for wanted in (audit.previous or lower, audit.version):
-                with_it = [one for one in made.get(audit.id, []) if version_of.get(one.previous) == wanted]
+                with_it = [one for one in made.get(audit.id, []) if one.previous_version == wanted]
                 if with_it:
                     found[audit.id] = with_it[-1].verdict
                     break

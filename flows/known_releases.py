@@ -86,8 +86,7 @@ class KnownReleases:
 
     def _audited(self) -> tuple[ModelRelease, ...]:
         """Every audited release as its newest audit has it, by family and version."""
-        known = {(audit.release.family, audit.release.version): audit.release for audit in self._ledger().audits()}
-        return tuple(known[key] for key in sorted(known))
+        return tuple(self._ledger().audited_releases())
 
     def _listed(self, family: str | None) -> tuple[ModelRelease, ...]:
         known = self._audited()

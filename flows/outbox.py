@@ -8,7 +8,7 @@ from typing import Any
 from flows import tracking as mlflow_runs
 from flows.evidence import moved
 from flows.instrument import newest_checks
-from flows.scoring import finished, read_answers, scored, scores_of
+from flows.scoring import current_scores, finished, read_answers, scored
 from flows.stores import Tracking
 from flows.watching import WatchState, watched
 from flows.workspace import Workspace
@@ -99,14 +99,9 @@ def _beside_the_scores(workspace: Workspace, audit: Audit) -> tuple[dict[str, fl
 
 
 def _comparison(workspace: Workspace, store: Tracking, row: Publication) -> bool:
-    found = [
-        comparison
-        for comparison in workspace.ledger.comparisons(family=row.family, protocol=row.protocol)
-        if comparison.id == row.subject
-    ]
-    if not found:
+    comparison = workspace.ledger.comparison(row.subject)
+    if comparison is None:
         raise BadInputError(f"the ledger has no comparison {row.subject}")
-    comparison = found[0]
     previous = workspace.ledger.audit(comparison.previous_audit)
     current = workspace.ledger.audit(comparison.current_audit)
     changed = moved(workspace, comparison)
@@ -153,10 +148,9 @@ def _drift(workspace: Workspace, comparison: StoredComparison, previous: Audit, 
 
 
 def _timeline(workspace: Workspace, store: Tracking, row: Publication, redrawn: Callable[[], None]) -> None:
-    points = [
-        (audit.finished_at or audit.ordered_at, audit.release, scores_of(workspace, audit))
-        for audit in finished(workspace, family=row.family, protocol=row.protocol)
-    ]
+    audits = finished(workspace, family=row.family, protocol=row.protocol)
+    scores = current_scores(workspace, row.family, row.protocol, [audit.id for audit in audits])
+    points = [(audit.finished_at or audit.ordered_at, audit.release, scores.get(audit.id, [])) for audit in audits]
     mlflow_runs.publish_timeline(store, row.family, row.protocol, points, redrawn=redrawn)
 
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from flows import outbox
-from flows.scoring import finished, scored
+from flows.redaction import without_secrets
+from flows.scoring import scored, scoring_version_of
 from flows.stores import Tracking
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -148,12 +149,11 @@ def publish_waiting(
 
 def _rescored(workspace: Workspace, family: str) -> None:
     """Score what is not of today's scoring version, or was never scored; each then waits to be published."""
-    for protocol in dict.fromkeys(audit.protocol for audit in workspace.ledger.audits(family=family)):
-        frozen = workspace.ledger.name_list(family, protocol)
-        version = workspace.protocol(protocol).scoring_version(frozen.names) if frozen else None
-        for audit in finished(workspace, family=family, protocol=protocol):
-            if audit.scoring_version is None or (version is not None and audit.scoring_version != version):
-                scored(workspace, audit)
+    ledger = workspace.ledger
+    for protocol in ledger.protocols(family):
+        behind = ledger.unscored(family, protocol, scoring_version_of(workspace, family, protocol))
+        for audit in ledger.audits_of(behind).values():
+            scored(workspace, audit)
 
 
 class _Drain:
@@ -175,8 +175,11 @@ class _Drain:
             if not anew and self._lost_a_run():
                 ledger.publish_again()
                 anew = True
-            if anew or ledger.newest_run() is None:
-                self.workspace.restore(self.store.releases())
+            # Before anything is published: it goes under the runs that registering a release makes.
+            fresh = anew or ledger.newest_run() is None
+            if fresh and not self.workspace.restore(self.store.releases()):
+                self.away = "another process registers the releases in MLflow again"
+                return False
         except Exception as error:
             self._note(error, None)
             return not self.away
@@ -249,6 +252,7 @@ class _Drain:
     def _note(self, error: Exception, row: Publication | None) -> None:
         """Remember why something was not published. One thing that MLflow refuses must not keep the others back."""
         store, why = _trouble(error)
+        why = without_secrets(why)
         what = outbox.in_words(row) if row is not None else "what is new"
         _log.warning("%s was not published to MLflow: %s", what, why)
         if row is not None:

@@ -104,7 +104,7 @@ class Ranking:
 def releases_named(workspace: Workspace, names: Sequence[str]) -> list[ModelRelease]:
     """The releases of the families that are named, and releases named singly; by default of all audited families."""
     if not names:
-        names = sorted({audit.release.family for audit in workspace.ledger.audits()})
+        names = sorted({release.family for release in workspace.ledger.audited_releases()})
         if not names:
             raise BadInputError("the ledger has no audit yet; 'spiritlevel audit RELEASE --protocol NAME' makes one")
     found: dict[str, ModelRelease] = {}

@@ -17,7 +17,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flows import duty_clock
-from flows.clockwork import handed_to_prefect, looked, refuse_unconfigured, told_of_arrival
+from flows.clockwork import (
+    CONFIGURATION,
+    configuration_digest,
+    handed_to_prefect,
+    looked,
+    refuse_unconfigured,
+    told_of_arrival,
+)
 from flows.deployments import Reconciled, reconciled, server_address
 from flows.duty_clock import Start, startable
 from flows.duty_runs import performed
@@ -41,10 +48,14 @@ class Clock:
     Parameters
     ----------
     start : what takes the runs that are due; None leaves them to whoever looks for them
+    prepare : is called before the first look, and before the next one when the configuration has changed
     """
 
-    def __init__(self, home: Home, start: Start | None, tell: Tell) -> None:
-        self.home, self.start, self.tell = home, start, tell
+    def __init__(
+        self, home: Home, start: Start | None, tell: Tell, prepare: Callable[[Home], None] | None = None
+    ) -> None:
+        self.home, self.start, self.tell, self.prepare = home, start, tell, prepare
+        self.prepared: ServiceSettings | None = None
         self.bell, self.over, self.has_looked = threading.Event(), threading.Event(), threading.Event()
         self.looked_at = time.monotonic()
         self.said: tuple[str, ...] = ()
@@ -65,18 +76,31 @@ class Clock:
         while not self.over.is_set():
             home = Home(self.home.path)  # the configuration as it is now
             self.bell.clear()
-            poll_s = 60.0
+            poll_s, trouble = 60.0, []
             try:
                 poll_s = length_of_time(home.service.service.poll).total_seconds()
+                trouble += self._prepared(home)
                 with opened(home, self.tell) as workspace:
-                    report = looked(workspace, self.start, self.tell)
-                self._say(report.trouble)
+                    trouble += looked(workspace, self.start, self.tell).trouble
                 self.looked_at = time.monotonic()
             except Exception as error:  # the next look comes, whatever it was
                 _log.exception("a look of the duty clock failed")
-                self._say((f"the duty clock could not look: {_first_line(error)}",))
+                trouble.append(f"the duty clock could not look: {_first_line(error)}")
+            self._say(tuple(trouble))
             self.has_looked.set()
             self.bell.wait(poll_s)
+
+    def _prepared(self, home: Home) -> list[str]:
+        """Prepare for a configuration that is new here; what went wrong, which does not keep the clock from looking."""
+        if self.prepare is None or home.service == self.prepared:
+            return []
+        try:
+            self.prepare(home)
+        except Exception as error:  # Prefect's server is away, most likely
+            _log.exception("the configuration could not be put to work")
+            return [f"the configuration could not be put to work: {_first_line(error)}"]
+        self.prepared = home.service
+        return []
 
     def _say(self, trouble: tuple[str, ...]) -> None:
         """Tell of trouble when it begins and when it is over, not with every look."""
@@ -103,14 +127,15 @@ def serve_all(home: Home, tell: Tell) -> None:
     """
     settings = _checked(home)
     with_prefect = server_address() is not None
-    clock = Clock(home, handed_to_prefect if with_prefect else None, tell)
+    if with_prefect:
+        clock = Clock(home, handed_to_prefect, tell, lambda fresh: told_deployments(_deployed(fresh), tell))
+    else:
+        clock = Clock(home, None, tell, _declared)
     endpoint = settings.service
     with opened(home) as workspace:
         desk = _desk(workspace, settings, clock, tell)
         with _ended_by_signal(), receiving(desk, endpoint.host, endpoint.port) as address:
             tell(f"listening on {address}: /webhooks/mlflow, /health, /metrics")
-            if with_prefect:
-                told_deployments(_deployed(home), tell)
             with clock.running():
                 tell("the service runs; stop it with Ctrl-C")
                 if with_prefect:
@@ -134,8 +159,19 @@ def _checked(home: Home) -> ServiceSettings:
     refuse_unconfigured(home)
     with opened(home) as workspace:
         settings = refuse_unworkable(workspace)
-        duty_clock.reconciled(settings, workspace.ledger, dt.datetime.now(dt.UTC))
+        declare(workspace)
         return settings
+
+
+def declare(workspace: Workspace) -> None:
+    """Make the ledger's duties those of this configuration, and this configuration the one that counts."""
+    workspace.ledger.set_fact(CONFIGURATION, configuration_digest(workspace))
+    duty_clock.reconciled(workspace.home.service, workspace.ledger, dt.datetime.now(dt.UTC))
+
+
+def _declared(home: Home) -> None:
+    with opened(home) as workspace:
+        declare(workspace)
 
 
 def _by_itself(home: Home, clock: Clock, tell: Tell) -> None:
@@ -184,7 +220,7 @@ def deployed(workspace: Workspace, *, dry_run: bool = False, with_clock: bool = 
     settings = refuse_unworkable(workspace)
     result = reconciled(settings, workspace.ledger.identity, dry_run=dry_run, with_clock=with_clock)
     if not dry_run:
-        duty_clock.reconciled(settings, workspace.ledger, dt.datetime.now(dt.UTC))
+        declare(workspace)
     return result
 
 

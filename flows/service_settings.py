@@ -271,4 +271,9 @@ def service_settings(path: Path, *, required: bool = False) -> ServiceSettings:
             raise BadInputError(f"SPIRITLEVEL_CONFIG names {path}, which is not there")
         return ServiceSettings()
     value = yaml_value(path, text)
+    if isinstance(value, dict):  # a heading with nothing but comments under it says nothing
+        value = {name: part for name, part in value.items() if part is not None or name not in _TABLES}
     return checked(ServiceSettings, {} if value is None else value, path, table="{}")
+
+
+_TABLES = frozenset({"families", "channels", "alerts", "providers", "budget", "service", "links"})

@@ -5,7 +5,7 @@ SERVICE_TEXT = """\
 # Secrets are named by the environment variable that holds them (or, with _FILE after it, the file); never written here.
 
 # Each family that the model registry knows, with the audits that are due again and again.
-families: {}
+families:
 #  nova-chat:
 #    releases: [newest]         # also "@champion" or a version; each is audited at all times below
 #    on_new_version: true       # a newly registered version is audited at once, against the previous one
@@ -30,12 +30,12 @@ families: {}
 #    budget: {tokens_per_month: 20000000}
 
 # Where alerts go. 'file' needs nothing; 'apprise' reaches mail, chat and pagers.
-channels: {}
+channels:
 #  log: {kind: file, path: alerts.jsonl}
 #  pager: {kind: apprise, url_env: PAGER_URL}
 #  hook: {kind: webhook, url: https://example.org/hook, secret_env: HOOK_SECRET}
 
-alerts: {}
+alerts:
 #  channels: [pager]            # default: all of them
 #  at_least: low                # low, medium, high or very high
 #  severities: {overdue: medium}
@@ -44,15 +44,15 @@ alerts: {}
 #  quiet_hours: {from: "22:00", to: "07:00", zone: Europe/Madrid, except_severity: high}
 
 # Limits of providers over all workers together. The key is the host of the endpoint.
-providers: {}
+providers:
 #  api.openai.com: {concurrency: 16, calls_per_minute: 500, tokens_per_minute: 200000}
 
 # What a calendar month (UTC) may take, over all families. In dollars only where every release has prices.
-budget: {}
+budget:
 #  usd_per_month: 200
 #  tokens_per_month: 50000000
 
-service: {}
+service:
 #  host: 127.0.0.1              # this machine only
 #  port: 8321
 #  poll: 60s                    # how often it looks what is due, and for new versions
@@ -60,7 +60,7 @@ service: {}
 
 # work_pool: spiritlevel        # of Prefect, when audits run on workers
 
-links: {}
+links:
 #  mlflow: https://mlflow.example.org
 #  cards: https://cards.example.org
 """

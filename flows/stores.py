@@ -163,7 +163,9 @@ def run_for(
     home = str(client.get_run(parent).info.experiment_id) if parent else tracking.experiment(experiment_name)
     tags = {key[0]: key[1], **({"mlflow.parentRunId": parent} if parent else {})}
     shown = storable(name, NAME_LENGTH)
-    return one_run(client, home, dict([key]), lambda: client.create_run(home, start_time=at_ms, run_name=shown, tags=tags))
+    return one_run(
+        client, home, dict([key]), lambda: client.create_run(home, start_time=at_ms, run_name=shown, tags=tags)
+    )
 
 
 def add_points(client: MlflowClient, run_id: str, values: Mapping[str, float], *, at_ms: int, step: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from registry.releases import ModelRelease, Releases
 
 _RESTORING = "restoring releases"
+_restoring = threading.Lock()
 
 
 class Workspace:
@@ -58,28 +60,37 @@ class Workspace:
                 raise
         return KnownReleases(registry, lambda: self.ledger, lambda text: self.tell(text))
 
-    def restore(self, releases: Releases) -> None:
+    def restore(self, releases: Releases) -> bool:
         """Register the ledger's releases again when the model registry was lost: none of its families is there.
 
         Only families whose versions are all in the ledger come back, for MLflow numbers versions by itself. One that was
-        interrupted is taken up again, and two processes do not do it twice.
+        interrupted is taken up again. Returns whether all that can be there is there: False while another process does it.
         """
+        known: dict[str, dict[int, ModelRelease]] = {}
+        for release in self.ledger.audited_releases():
+            known.setdefault(release.family, {})[release.version] = release
+
+        def lost() -> bool:
+            return bool(known and (not set(known) & set(releases.families()) or self.ledger.fact(_RESTORING)))
+
+        if not lost():
+            return True
         from registry.ledger.ownership import Owner
 
-        known: dict[str, dict[int, ModelRelease]] = {}
-        for audit in self.ledger.audits():
-            known.setdefault(audit.release.family, {})[audit.release.version] = audit.release
-        if not known or (set(known) & set(releases.families()) and not self.ledger.fact(_RESTORING)):
-            return
-        with self.ledger.lease(_RESTORING, Owner.this_process()) as renew:
-            there = set(releases.families())
-            if renew is None or (set(known) & there and not self.ledger.fact(_RESTORING)):
-                return
+        # A lease knows only processes, so threads of this one are kept apart by the lock.
+        with _restoring, self.ledger.lease(_RESTORING, Owner.this_process()) as renew:
+            if not lost():
+                return True
+            if renew is None:
+                return False
             self.ledger.set_fact(_RESTORING, "under way")
+            there = set(releases.families())
             for family, versions in known.items():
                 done = [one.version for one in releases.list(family)] if family in there else []
                 self._register_again(releases, family, versions, done)
+                renew()
             self.ledger.set_fact(_RESTORING, "")
+        return True
 
     def _register_again(
         self, releases: Releases, family: str, versions: Mapping[int, ModelRelease], done: Sequence[int]

@@ -18,7 +18,9 @@ import math
 from collections.abc import Sequence
 
 from metrics.errors import BadInputError
-from metrics.sequential import HORIZON
+
+HORIZON = 52
+"""Audits of one window; after them a new one begins, with half the alpha."""
 
 # Share of 52 audits without a change that raise an alarm (alpha .05) or a warning (k = 1, h = 4.05), with 16 dimensions
 # and 5 audits as baseline: the largest over four ways in which answers hang together, 4,000 years each, of

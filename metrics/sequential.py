@@ -33,13 +33,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metrics.errors import BadInputError
+from metrics.fleet import HORIZON as HORIZON
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 SIZE_TOLERANCE = 0.10
 DELTAS = (1.0, 2.0, 3.0)
-HORIZON = 52
 # The log scale treats a baseline mean under 3 standard deviations as if it were 3 (the rest is added to all audits), and
 # no value as less than a quarter of it.
 _FEWEST_DEVIATIONS = 3.0

@@ -25,10 +25,12 @@ from registry.release_fields import (
 )
 from registry.release_values import ModelRelease, ReleaseExistsError, UnknownReleaseError
 from registry.stores import (
+    ABSENT,
     NAME_LENGTH,
     REMOTE,
     active,
     address,
+    alive_run,
     asked_once,
     experiment,
     one_run,
@@ -57,7 +59,6 @@ __all__ = [
 ]
 
 RELEASES_EXPERIMENT = "spiritlevel/releases"
-_ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")  # MLflow says the second for an unknown alias
 
 
 # ---------------------------------------------------------------- reading a model version
@@ -105,6 +106,18 @@ def _release(client: MlflowClient, found: ModelVersion) -> ModelRelease:
         price_output=_number(tags, "price_output"),
         run_id=found.run_id or None,
     )
+
+
+def _run_of_version(client: MlflowClient, release: ModelRelease) -> str | None:
+    """The run that the release's version names, which may be another than the ledger knows: that may be of a lost store."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return client.get_model_version(release.family, str(release.version)).run_id or None
+    except MlflowException as error:
+        if error.error_code not in ABSENT:
+            raise
+        return None
 
 
 def _tags(release: ModelRelease) -> dict[str, str]:
@@ -337,7 +350,7 @@ class Releases:
             try:
                 return _release(client, client.get_model_version_by_alias(family, version[1:]))
             except MlflowException as error:
-                if error.error_code not in _ABSENT:
+                if error.error_code not in ABSENT:
                     raise
             aliases = sorted(client.get_registered_model(family).aliases)
             raise UnknownReleaseError(f"{family!r} has no alias {version[1:]!r}. Known: {', '.join(aliases) or 'none'}")
@@ -357,25 +370,17 @@ class Releases:
 
     def run_of(self, release: ModelRelease) -> str:
         """Id of the release run, made when there is none (models that other tools registered, a new store)."""
-        from mlflow.exceptions import MlflowException
-
         client = self._client()
-        if release.run_id is not None:
-            try:
-                known = client.get_run(release.run_id).info
-                if known.lifecycle_stage == "active":
-                    if known.status != "FINISHED":  # a process that registered it was killed before it said so
-                        self._describe_run(client, release, release.run_id)
-                    return release.run_id
-            except MlflowException as error:
-                if error.error_code not in _ABSENT:
-                    raise
-        home = experiment(client, RELEASES_EXPERIMENT, self.artifact_root)
-        # Runs of audits say the release too: only one of this kind is the release's own.
-        tags = {"spiritlevel.release": release.uri, "spiritlevel.kind": "release"}
-        name = storable(f"release {release.family}/{release.version} {release.model}", NAME_LENGTH)
-        run_id = one_run(client, home, tags, lambda: client.create_run(home, run_name=name, tags=tags))
-        if client.get_run(run_id).info.status != "FINISHED":  # made just now, or by a process that was killed over it
+        run_id = alive_run(client, release.run_id) or alive_run(client, _run_of_version(client, release))
+        if run_id is None:
+            home = experiment(client, RELEASES_EXPERIMENT, self.artifact_root)
+            # Runs of audits say the release too: only one of this kind is the release's own.
+            tags = {"spiritlevel.release": release.uri, "spiritlevel.kind": "release"}
+            name = storable(f"release {release.family}/{release.version} {release.model}", NAME_LENGTH)
+            run_id = one_run(client, home, tags, lambda: client.create_run(home, run_name=name, tags=tags))
+        run = client.get_run(run_id)
+        ours = {"spiritlevel.release_key", "spiritlevel.kind"} & set(run.data.tags)
+        if ours and run.info.status != "FINISHED":  # made just now, or by a process that was killed over it
             self._describe_run(client, release, run_id)
         return run_id
 

@@ -39,6 +39,7 @@ class HandedOverError(Exception):
     """Another process publishes now: this one was silent for too long and must not write any more."""
 
 
+ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")  # MLflow says the second for an unknown alias
 NAME_LENGTH = 250  # of runs, in MLflow's database
 TAG_LENGTH = 5000  # MLflow itself cuts at 8000, without a word
 
@@ -297,6 +298,20 @@ def runs(client: MlflowClient, experiments: list[str], wanted: str) -> Iterator[
     """Every run of these experiments that an MLflow filter lets through, the first started first."""
     order = ["attributes.start_time ASC", "attributes.run_id ASC"]
     return pages(lambda token: client.search_runs(experiments, wanted, page_token=token, order_by=order))
+
+
+def alive_run(client: MlflowClient, run_id: str | None) -> str | None:
+    """The run's id when there is such a run and it was not deleted."""
+    from mlflow.exceptions import MlflowException
+
+    if run_id is None:
+        return None
+    try:
+        return run_id if client.get_run(run_id).info.lifecycle_stage == "active" else None
+    except MlflowException as error:
+        if error.error_code not in ABSENT:
+            raise
+        return None
 
 
 def one_run(client: MlflowClient, home: str, tags: Mapping[str, str], make: Callable[[], Any]) -> str:

@@ -306,6 +306,9 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or b"{}")
+            if stub.closing.is_set():  # a server that is gone answers on no old connection either
+                self.close_connection = True
+                return None
             if self.path == "/script":
                 stub.script = dataclasses.replace(stub.script, **body)
                 return self.reply(200, b"{}")

@@ -111,7 +111,8 @@ def everything_is_there_once(workspace: Workspace, family: str, database: str | 
 
     assert workspace.ledger.waiting_publications() == []
     runs = runs_of(workspace, family)
-    assert {key: ids for key, ids in runs.items() if len(ids) != 1} == {}
+    doubled = {key: ids for key, ids in runs.items() if len(ids) != 1}
+    assert not doubled, doubled
     identity = workspace.ledger.identity
     audits = workspace.ledger.audits(family=family)
     comparisons = workspace.ledger.comparisons(family=family)
@@ -122,12 +123,18 @@ def everything_is_there_once(workspace: Workspace, family: str, database: str | 
     points = points_of(database or workspace.home.tracking_uri, [ids[0] for ids in runs.values()])
     wanted = {str(a.run_id): score_metrics(PROTOCOL, workspace.ledger.scores(a.id)) for a in audits}
     wanted |= {str(one.run_id): comparison_metrics(PROTOCOL, one.rows) for one in comparisons}
-    for audit in audits:
-        headline = runs[f"models:/{family}/{audit.release.version}"][0]
-        wanted[headline] = headline_metrics(PROTOCOL, workspace.ledger.scores(audit.id))
     for run, values in wanted.items():
         assert len({point[0] for point in points[run]}) == len(points[run])  # one point a metric
         assert {name: value for name, _, _, value in points[run] if "/channels/" not in name} == values
+    for release in {audit.release.uri: audit.release for audit in audits}.values():
+        own = [audit for audit in audits if audit.release.uri == release.uri]
+        expected_points = sorted(
+            (name, value)
+            for audit in own
+            for name, value in headline_metrics(PROTOCOL, workspace.ledger.scores(audit.id)).items()
+        )
+        shown = points[runs[release.uri][0]]
+        assert sorted((name, value) for name, _, _, value in shown if "/channels/" not in name) == expected_points
     line = points[runs[f"timeline {family}"][0]]
     versions = [value for name, _, _, value in line if name == f"{PROTOCOL}/release"]
     assert sorted(versions) == sorted(float(audit.release.version) for audit in audits)

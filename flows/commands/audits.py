@@ -37,7 +37,9 @@ ReleaseArgument = Annotated[
 ]
 ConcurrencyOption = Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")]
 TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one try of a call.")]
-AttemptsOption = Annotated[int, typer.Option(min=1, help="Tries of one call, the first included.")]
+AttemptsOption = Annotated[
+    int, typer.Option(min=1, help="Tries of one call, the first included; refusals for too many calls do not count.")
+]
 DeadlineOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one call with all its tries and waiting.")]
 
 
@@ -168,6 +170,7 @@ def finish(result: Conclusion | CollectionReport, release: str, protocol: str, j
                     "protocol": protocol,
                     "state": "open",
                     "stopped_by": result.stopped_by,
+                    "why": result.why,
                     "outcomes": outcomes,
                 }
             )

@@ -193,7 +193,6 @@ def compare(
     """
     from flows.evidence import moved
     from flows.judging import chosen_protocol, compare_releases
-    from flows.publishing import publish_waiting
     from flows.reference import release_of
     from flows.scoring import scores_of
     from flows.summaries import summary_of
@@ -220,6 +219,8 @@ def compare(
         found = moved(workspace, comparison)
         floors = {side: noise_floors(scores_of(workspace, audit)) for side, audit in audits.items()}
         if workspace.ledger.waiting_publications(comparison.family):  # else MLflow need not even be loaded
+            from flows.publishing import publish_waiting
+
             publish_waiting(workspace, say, family=comparison.family, everything=True)
         if json:
             print_json(

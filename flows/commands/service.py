@@ -57,19 +57,23 @@ def _own_command() -> str:
 
 
 def init(home: HomeOption = None) -> None:
-    """Make the home folder with a commented configuration file and an empty ledger.
+    """Make the home folder with two commented configuration files and an empty ledger.
+
+    spiritlevel.toml says where things are and how releases are judged; spiritlevel.yaml what is audited again and again.
 
     Example: spiritlevel init --home ./audits
     """
+    from flows.service_settings import SERVICE_TEXT
     from flows.settings import CONFIGURATION, CONFIGURATION_TEXT
 
     with workspace_of(home) as workspace:
-        path = workspace.home.path / CONFIGURATION
-        if path.exists():
-            say(f"{path} is there already; it was left as it is")
-        else:
-            path.write_text(CONFIGURATION_TEXT, encoding="utf-8")
-            say(f"wrote {path}")
+        files = {workspace.home.path / CONFIGURATION: CONFIGURATION_TEXT, workspace.home.service_file: SERVICE_TEXT}
+        for path, text in files.items():
+            if path.exists():
+                say(f"{path} is there already; it was left as it is")
+            else:
+                path.write_text(text, encoding="utf-8")
+                say(f"wrote {path}")
         identity = workspace.ledger.identity
         print_text(f"home {workspace.home.path}, ledger {identity}")
 

@@ -109,11 +109,12 @@ def watch(
     Example: spiritlevel watch models:/nova-chat/3
     """
     from flows.judging import chosen_protocol
+    from flows.reference import release_of
     from flows.scoring import finished
     from flows.watching import fleet_alerts, watched
 
     with workspace_of(home) as workspace:
-        found = workspace.releases.find(release)
+        found = release_of(workspace, release)
         name = chosen_protocol(workspace, protocol, [found])
         audits = finished(workspace, family=found.family, version=found.version, protocol=name)
         state = next((s for audit in reversed(audits) if (s := watched(workspace, audit)) is not None), None)

@@ -10,8 +10,8 @@ import dataclasses
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,11 +62,16 @@ class Taxonomy:
     'lesbian'
     """
 
-    def __init__(self, attributes: Iterable[Attribute], rules: Mapping[str, Rules], version: str) -> None:
+    def __init__(self, attributes: Iterable[Attribute], rules: Callable[[], Mapping[str, Rules]], version: str) -> None:
         self._attributes = tuple(attributes)
-        self._rules = dict(rules)
+        self._make_rules = rules  # made when a term is looked up: what only shows stored results needs none
         self._version = version
         self._known: dict[tuple[str, str], Match | None] = {}
+
+    @cached_property
+    def _rules(self) -> dict[str, Rules]:
+        made = self._make_rules()
+        return {attribute.name: made[attribute.name] for attribute in self._attributes}
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -218,18 +223,25 @@ def _load(extra: Path | None) -> Taxonomy:
                 f"attribute {attribute.name!r} is defined twice: in {files[attribute.name][0].place} and in {place}"
             )
         files[attribute.name] = (attribute, values)
-    rules = {name: compiled(values, attribute.place) for name, (attribute, values) in files.items()}
-    for name, found in rules.items():
-        for other in [*(other for other, _ in found.borrowed), *(other for other, _ in found.conditional.values())]:
-            if other not in rules or other == name:
-                raise TaxonomyError(f"{files[name][0].place}: {other!r} is not another attribute")
+    rules = lru_cache(maxsize=None)(lambda: _rules_of(files))
+    if extra is not None:  # files that others wrote are refused at once when something is wrong with them
+        rules()
     version = content_hash([ENGINE_VERSION, {name: values for name, (_, values) in files.items()}])
     known = {name: order for order, name in enumerate(ATTRIBUTES)}
     attributes = sorted(
         (attribute for attribute, _ in files.values()),
         key=lambda attribute: (attribute.kind, known.get(attribute.name, len(known)), attribute.name),
     )
-    return Taxonomy(attributes, {attribute.name: rules[attribute.name] for attribute in attributes}, version)
+    return Taxonomy(attributes, rules, version)
+
+
+def _rules_of(files: Mapping[str, tuple[Attribute, Mapping[str, Any]]]) -> dict[str, Rules]:
+    rules = {name: compiled(values, attribute.place) for name, (attribute, values) in files.items()}
+    for name, found in rules.items():
+        for other in [*(other for other, _ in found.borrowed), *(other for other, _ in found.conditional.values())]:
+            if other not in rules or other == name:
+                raise TaxonomyError(f"{files[name][0].place}: {other!r} is not another attribute")
+    return rules
 
 
 def persona_frame(records: Iterable[Record], taxonomy: Taxonomy) -> pd.DataFrame:

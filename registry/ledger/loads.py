@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 
 from registry.ledger.connection import LedgerConnection
 from registry.ledger.leases import later
+from registry.ledger.ownership import Owner
 from registry.ledger.service_tables import provider_limits, provider_shares
 
 SILENT_S = 15.0  # a worker that was not seen for so long has no share any more
@@ -91,7 +92,9 @@ def fair_shares(total: int, wanted: Mapping[str, int], turn: int = 0) -> dict[st
 class Loads(LedgerConnection):
     """Limits of providers and the shares of the workers. Nothing here waits for a database that is away."""
 
-    def share_provider(self, provider: str, holder: str, demand: Demand, rule: Rule) -> ProviderShare:
+    def share_provider(
+        self, provider: str, holder: str, demand: Demand, rule: Rule, owner: Owner | None = None
+    ) -> ProviderShare:
         """Say what a worker needs, tell what it learned, and get its share, in one short transaction.
 
         All shares together never pass the limit: a worker that comes new gets at first only what nobody has.
@@ -100,14 +103,14 @@ class Loads(LedgerConnection):
         ----------
         provider : host and port of the endpoint; holder : any name that no other worker has
         rule : moves the limit by what this worker learned; see `Rule`
+        owner : the process of the worker; this one by default
         """
+        me = owner or Owner.this_process()
         with self._writing() as connection:
             limit = self._locked_limit(connection, provider)
             now = self._now(connection)
+            forget_the_gone(connection, provider_shares, me, later(now, -SILENT_S))
             shares = provider_shares
-            connection.execute(
-                shares.delete().where(shares.c.provider == provider, shares.c.seen_at < later(now, -SILENT_S))
-            )
             rows = connection.execute(
                 sa.select(shares).where(shares.c.provider == provider, shares.c.holder != holder)
             ).mappings()
@@ -127,7 +130,9 @@ class Loads(LedgerConnection):
                 tokens_per_minute=None if demand.tokens_per_minute is None else demand.tokens_per_minute * part,
                 paused_s=max(0.0, self._pause(connection, limit, now, demand)),
             )
-            self._keep_share(connection, provider, holder, demand, share, now)
+            values = _share_row(demand, share, me) | {"seen_at": now}
+            statement = _insert(connection, shares).values(provider=provider, holder=holder, **values)
+            connection.execute(statement.on_conflict_do_update(index_elements=["provider", "holder"], set_=values))
         return share
 
     def leave_provider(self, provider: str, holder: str) -> None:
@@ -189,19 +194,29 @@ class Loads(LedgerConnection):
             )
         return max(known, demand.pause_s)
 
-    def _keep_share(
-        self, connection: Connection, provider: str, holder: str, demand: Demand, share: ProviderShare, now: str
-    ) -> None:
-        values = {
-            "wanted": demand.wanted,
-            "in_flight": demand.in_flight,
-            "granted": share.concurrency,
-            "calls_per_minute": share.calls_per_minute,
-            "tokens_per_minute": share.tokens_per_minute,
-            "seen_at": now,
-        }
-        statement = _insert(connection, provider_shares).values(provider=provider, holder=holder, **values)
-        connection.execute(statement.on_conflict_do_update(index_elements=["provider", "holder"], set_=values))
+
+def forget_the_gone(connection: Connection, table: sa.Table, me: Owner, before: str) -> None:
+    """Remove rows whose worker was silent since ``before``, or whose process is gone from this host."""
+    connection.execute(table.delete().where(table.c.seen_at < before))
+    here = sa.select(table.c.pid, table.c.started).where(table.c.host == me.host).distinct()
+    for pid, started in connection.execute(here).all():
+        if not Owner(me.host, pid, started).alive_here():
+            connection.execute(
+                table.delete().where(table.c.host == me.host, table.c.pid == pid, table.c.started == started)
+            )
+
+
+def _share_row(demand: Demand, share: ProviderShare, me: Owner) -> dict[str, Any]:
+    return {
+        "host": me.host,
+        "pid": me.pid,
+        "started": me.started,
+        "wanted": demand.wanted,
+        "in_flight": demand.in_flight,
+        "granted": share.concurrency,
+        "calls_per_minute": share.calls_per_minute,
+        "tokens_per_minute": share.tokens_per_minute,
+    }
 
 
 def _insert(connection: Connection, table: sa.Table) -> Any:

@@ -14,6 +14,7 @@ from registry.ledger.connection import LedgerConnection
 from registry.ledger.tables import audits, comparisons, requests, responses
 from registry.ledger.tables import scores as score_table
 from registry.ledger.values import Audit
+from registry.releases import ModelRelease
 
 T = TypeVar("T")
 _DERIVED = (
@@ -52,12 +53,13 @@ class Occasion:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """One stored comparison without its rows."""
+    """One stored comparison without its rows, and the version of the release that was compared with."""
 
     id: int
     previous: int
     current: int
     verdict: str
+    previous_version: int
 
 
 class Occasions(LedgerConnection):
@@ -81,11 +83,22 @@ class Occasions(LedgerConnection):
                 found[row["id"]] = rows.audit_from_row(row)
         return found
 
+    def audited_releases(self) -> list[ModelRelease]:
+        """Every release that was audited, as its newest audit has it, by family and version."""
+        newest = sa.select(sa.func.max(audits.c.id)).group_by(audits.c.family, audits.c.version)
+        query = sa.select(audits.c.release).where(audits.c.id.in_(newest)).order_by(audits.c.family, audits.c.version)
+        return [ModelRelease(**row["release"]) for row in self._all(query)]
+
     def newest_audit(self, family: str, version: int) -> Audit | None:
         """The newest audit of a release, of any protocol; None for a release that was never audited."""
         query = sa.select(audits).where(audits.c.family == family, audits.c.version == version)
         found = self._all(query.order_by(audits.c.id.desc()).limit(1))
         return rows.audit_from_row(found[0]) if found else None
+
+    def versions(self, family: str) -> list[int]:
+        """Versions of a family that were audited, in order."""
+        query = sa.select(audits.c.version).distinct().where(audits.c.family == family)
+        return sorted(row["version"] for row in self._all(query))
 
     def protocols(self, family: str, versions: Collection[int] | None = None) -> list[str]:
         """Names of the protocols that releases of a family were audited with."""
@@ -122,7 +135,9 @@ class Occasions(LedgerConnection):
     ) -> list[Judgement]:
         """Stored comparisons without their rows, oldest first."""
         columns = {"id": "id", "previous": "previous_audit_id", "current": "current_audit_id", "verdict": "verdict"}
-        query = sa.select(*[comparisons.c[column].label(name) for name, column in columns.items()])
+        labelled = [comparisons.c[column].label(name) for name, column in columns.items()]
+        query = sa.select(*labelled, audits.c.version.label("previous_version"))
+        query = query.join_from(comparisons, audits, audits.c.id == comparisons.c.previous_audit_id)
         wanted = {"family": family, "protocol": protocol}
         query = query.where(*[comparisons.c[name] == value for name, value in wanted.items() if value is not None])
         if current is None:

@@ -136,6 +136,11 @@ class Results(Publications):
             conditions.append(comparisons.c.current_audit_id == current)
         return self._comparisons(*conditions)
 
+    def comparison(self, comparison_id: int) -> StoredComparison | None:
+        """The stored comparison of that id."""
+        found = self._comparisons(comparisons.c.id == comparison_id)
+        return found[0] if found else None
+
     def _comparisons(self, *conditions: sa.ColumnElement[bool]) -> list[StoredComparison]:
         heads = self._all(sa.select(comparisons).where(*conditions).order_by(comparisons.c.id))
         query = (

@@ -39,7 +39,7 @@ leases = Table(
 provider_limits = Table(
     "provider_limits",
     metadata,
-    Column("provider", String(250), primary_key=True),  # host and port of the endpoint
+    Column("provider", String(270), primary_key=True),  # host and port of the endpoint
     Column("concurrency", Float, nullable=False),  # what it takes now, over all workers
     Column("paused_until", String(32)),
     Column("lowered_at", String(32)),
@@ -49,8 +49,11 @@ provider_limits = Table(
 provider_shares = Table(
     "provider_shares",
     metadata,
-    Column("provider", String(250), primary_key=True),
+    Column("provider", String(270), primary_key=True),
     Column("holder", String(32), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started", Float, nullable=False),
     Column("wanted", Integer, nullable=False),
     Column("in_flight", Integer, nullable=False),
     Column("granted", Integer, nullable=False),  # calls it may have under way until it looks again
@@ -62,8 +65,11 @@ provider_shares = Table(
 allowances = Table(
     "allowances",
     metadata,
-    Column("scope", String(250), primary_key=True),  # such as "2026-11" or "2026-11 nova-chat"
+    Column("scope", String(270), primary_key=True),  # such as "2026-11" or "2026-11 nova-chat"
     Column("holder", String(32), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started", Float, nullable=False),
     Column("tokens", Integer, nullable=False),  # set aside for calls that are under way
     Column("usd", Float, nullable=False),
     Column("seen_at", String(32), nullable=False),

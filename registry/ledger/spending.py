@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,6 +13,8 @@ from sqlalchemy.engine import Connection
 from registry.audits.plan import Outcome
 from registry.ledger.connection import LedgerConnection, patient
 from registry.ledger.leases import later
+from registry.ledger.loads import forget_the_gone
+from registry.ledger.ownership import Owner
 from registry.ledger.service_tables import allowances
 from registry.ledger.tables import audits, responses
 from registry.releases import ModelRelease
@@ -21,6 +23,8 @@ SILENT_S = 90.0  # what a worker that was not seen for so long had set aside is 
 
 Prices = Callable[[ModelRelease], tuple[float, float] | None]
 """US dollars per million input and output tokens of a release; None is unknown."""
+
+_Sums = dict[int, dict[str, Any]]  # by audit
 
 
 def stated_prices(release: ModelRelease) -> tuple[float, float] | None:
@@ -111,7 +115,7 @@ class Spendings(LedgerConnection):
         """
         bound = Bound(scope="", since=since, family=family, audit_id=audit_id)
         with self._reading() as connection:
-            return _spent(connection, bound, prices, uncounted_tokens)
+            return _Reading(connection, prices, uncounted_tokens).spent(bound)
 
     @patient
     def set_aside(
@@ -123,6 +127,7 @@ class Spendings(LedgerConnection):
         *,
         prices: Prices = stated_prices,
         uncounted_tokens: int = 0,
+        owner: Owner | None = None,
     ) -> tuple[int, float, list[Room]]:
         """Set aside what a worker's next calls may take, of all budgets at once, in place of what it had set aside.
 
@@ -133,19 +138,18 @@ class Spendings(LedgerConnection):
         -------
         tokens and US dollars that were set aside, at most what was asked for, and what each budget had left for it
         """
+        me = owner or Owner.this_process()
         with self._writing() as connection:
             _take_turns(connection, [bound.scope for bound in bounds])
             now = self._now(connection)
-            connection.execute(allowances.delete().where(allowances.c.seen_at < later(now, -SILENT_S)))
+            forget_the_gone(connection, allowances, me, later(now, -SILENT_S))
             connection.execute(allowances.delete().where(allowances.c.holder == holder))
-            rooms = [_room(connection, bound, prices, uncounted_tokens) for bound in bounds]
+            reading = _Reading(connection, prices, uncounted_tokens)
+            rooms = [_room(connection, bound, reading) for bound in bounds]
             tokens = min([tokens, *(room.tokens for room in rooms if room.tokens is not None)])
             usd = min([usd, *(room.usd for room in rooms if room.usd is not None)])
-            kept = [
-                {"scope": bound.scope, "holder": holder, "tokens": tokens, "usd": usd, "seen_at": now}
-                for bound in bounds
-            ]
-            connection.execute(allowances.insert(), kept)
+            kept = {"holder": holder, **dataclasses.asdict(me), "tokens": tokens, "usd": usd, "seen_at": now}
+            connection.execute(allowances.insert(), [{"scope": bound.scope, **kept} for bound in bounds])
         return tokens, usd, rooms
 
     def release_allowance(self, holder: str) -> None:
@@ -163,35 +167,52 @@ def _take_turns(connection: Connection, scopes: Sequence[str]) -> None:
             )
 
 
-def _room(connection: Connection, bound: Bound, prices: Prices, uncounted_tokens: int) -> Room:
+def _room(connection: Connection, bound: Bound, reading: _Reading) -> Room:
     query = sa.select(
         sa.func.coalesce(sa.func.sum(allowances.c.tokens), 0), sa.func.coalesce(sa.func.sum(allowances.c.usd), 0.0)
     ).where(allowances.c.scope == bound.scope)
     aside_tokens, aside_usd = connection.execute(query).one()
-    spent = _spent(connection, bound, prices, uncounted_tokens)
-    return Room(bound=bound, spent=spent, aside_tokens=int(aside_tokens), aside_usd=float(aside_usd))
+    return Room(bound=bound, spent=reading.spent(bound), aside_tokens=int(aside_tokens), aside_usd=float(aside_usd))
 
 
-def _spent(connection: Connection, bound: Bound, prices: Prices, uncounted_tokens: int) -> Spent:
-    counted, uncounted = _counted(connection, bound), _uncounted(connection, bound)
-    ids = counted.keys() | uncounted.keys()
-    query = sa.select(audits.c.id, audits.c.release).where(audits.c.id.in_(ids))
-    parts = []
-    for row in connection.execute(query).mappings():
-        release = ModelRelease(**row["release"])
-        parts.append(
-            _part(release, counted.get(row["id"]), uncounted.get(row["id"]), prices(release), uncounted_tokens)
+class _Reading:
+    """What answers took, read once for all budgets of one transaction."""
+
+    def __init__(self, connection: Connection, prices: Prices, uncounted_tokens: int) -> None:
+        self.connection, self.prices, self.uncounted_tokens = connection, prices, uncounted_tokens
+        self._totals: dict[tuple[str, int | None], tuple[_Sums, _Sums]] = {}
+        self._audits: dict[int, Mapping[str, Any]] = {}
+
+    def spent(self, bound: Bound) -> Spent:
+        """What the answers of one budget took."""
+        key = (bound.since, bound.audit_id)
+        if key not in self._totals:
+            self._totals[key] = _counted(self.connection, bound), _uncounted(self.connection, bound)
+        counted, uncounted = self._totals[key]
+        parts = []
+        for row in self._of(counted.keys() | uncounted.keys()):
+            if row["source"] != "imported" and bound.family in (None, row["family"]):
+                release = ModelRelease(**row["release"])
+                sums = counted.get(row["id"]), uncounted.get(row["id"])
+                parts.append(_part(release, *sums, self.prices(release), self.uncounted_tokens))
+        unpriced = sorted({uri for part in parts for uri in part.unpriced})
+        return Spent(
+            prompt_tokens=sum(part.prompt_tokens for part in parts),
+            completion_tokens=sum(part.completion_tokens for part in parts),
+            without_count=sum(part.without_count for part in parts),
+            charged_tokens=sum(part.charged_tokens for part in parts),
+            usd=None if unpriced else math.fsum(part.usd or 0.0 for part in parts),
+            largest_tokens=max((part.largest_tokens for part in parts), default=0),
+            unpriced=tuple(unpriced),
         )
-    unpriced = sorted({uri for part in parts for uri in part.unpriced})
-    return Spent(
-        prompt_tokens=sum(part.prompt_tokens for part in parts),
-        completion_tokens=sum(part.completion_tokens for part in parts),
-        without_count=sum(part.without_count for part in parts),
-        charged_tokens=sum(part.charged_tokens for part in parts),
-        usd=None if unpriced else math.fsum(part.usd or 0.0 for part in parts),
-        largest_tokens=max((part.largest_tokens for part in parts), default=0),
-        unpriced=tuple(unpriced),
-    )
+
+    def _of(self, ids: Collection[int]) -> list[Mapping[str, Any]]:
+        missing = [audit_id for audit_id in ids if audit_id not in self._audits]
+        columns = (audits.c.id, audits.c.family, audits.c.source, audits.c.release)
+        for start in range(0, len(missing), 500):  # SQLite takes a bounded number of values
+            query = sa.select(*columns).where(audits.c.id.in_(missing[start : start + 500]))
+            self._audits |= {row["id"]: dict(row) for row in self.connection.execute(query).mappings()}
+        return [self._audits[audit_id] for audit_id in sorted(ids)]
 
 
 def _part(
@@ -222,36 +243,35 @@ def _part(
 
 
 def _meant(bound: Bound) -> list[sa.ColumnElement[bool]]:
-    """Answers that were asked for, not imported, within the bounds."""
-    conditions = [audits.c.id == responses.c.audit_id, audits.c.source != "imported"]
+    conditions: list[sa.ColumnElement[bool]] = []
     if bound.since:
         conditions.append(responses.c.received_at >= bound.since)
-    if bound.family is not None:
-        conditions.append(audits.c.family == bound.family)
     if bound.audit_id is not None:
         conditions.append(responses.c.audit_id == bound.audit_id)
     return conditions
 
 
+# As an expression, or SQLite goes through all answers in the order of the audits instead of those of the month.
+_BY_AUDIT = responses.c.audit_id + 0
 _HAS_COUNT = sa.and_(responses.c.prompt_tokens > 0, responses.c.completion_tokens > 0)
 
 
-def _counted(connection: Connection, bound: Bound) -> dict[int, Mapping[str, Any]]:
+def _counted(connection: Connection, bound: Bound) -> _Sums:
     tokens = responses.c.prompt_tokens + responses.c.completion_tokens
     query = (
         sa.select(
-            responses.c.audit_id,
+            _BY_AUDIT.label("audit_id"),
             sa.func.sum(responses.c.prompt_tokens).label("prompt"),
             sa.func.sum(responses.c.completion_tokens).label("completion"),
             sa.func.max(tokens).label("largest"),
         )
         .where(*_meant(bound), _HAS_COUNT)
-        .group_by(responses.c.audit_id)
+        .group_by(_BY_AUDIT)
     )
     return {row["audit_id"]: dict(row) for row in connection.execute(query).mappings()}
 
 
-def _uncounted(connection: Connection, bound: Bound) -> dict[int, Mapping[str, Any]]:
+def _uncounted(connection: Connection, bound: Bound) -> _Sums:
     """Calls without a count that may have been billed: answers, and calls that timed out. A provider error is none.
 
     No completion tokens for no text is a count; for text it is not.
@@ -261,7 +281,7 @@ def _uncounted(connection: Connection, bound: Bound) -> dict[int, Mapping[str, A
     empty = sa.and_(prompt > 0, completion == 0, text == "")
     query = (
         sa.select(
-            responses.c.audit_id,
+            _BY_AUDIT.label("audit_id"),
             sa.func.sum(sa.case((empty, 0), else_=1)).label("calls"),
             sa.func.sum(sa.case((empty, prompt), else_=0)).label("prompt"),
         )
@@ -270,6 +290,6 @@ def _uncounted(connection: Connection, bound: Bound) -> dict[int, Mapping[str, A
             sa.or_(prompt.is_(None), completion.is_(None), prompt <= 0, completion <= 0),
             sa.or_(responses.c.failure.is_(None), responses.c.failure == str(Outcome.TIMED_OUT)),
         )
-        .group_by(responses.c.audit_id)
+        .group_by(_BY_AUDIT)
     )
     return {row["audit_id"]: dict(row) for row in connection.execute(query).mappings()}

@@ -91,7 +91,7 @@ def killed_at(home, server, number):
     with Line(server.url, kill) as line:
         process = publisher(home, line.url)
         started.set()
-        out, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=120)
     assert process.returncode in (0, -signal.SIGKILL), err
     return process.returncode != 0
 

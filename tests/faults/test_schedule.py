@@ -125,3 +125,33 @@ def test_a_webhook_of_a_real_mlflow_server_starts_an_audit_in_a_service_of_one_p
         assert service.returncode == 130  # it was ended by Ctrl-C, in order
         assert "Traceback" not in service.said()
         assert secret["SPIRITLEVEL_WEBHOOK_SECRET"] not in service.said()
+
+
+def test_the_service_outlives_a_provider_that_is_down_and_ends_in_order_when_it_is_told_to(standing):
+    standing.server.script.default = "503"
+    release = standing.add("stub-1")
+    standing.declare(every="300d", poll="1s", personas=20)
+    serve = [sys.executable, "-m", "flows.cli", "serve", "--home", str(standing.home)]
+    with process(standing, serve) as service:
+        wait_for(lambda: "the service runs" in service.said(), 90, service.said)
+        standing.due_now()
+        wait_for(lambda: standing.server.calls >= 1, 60, service.said)
+        address = re.search(r"listening on (http://\S+?): ", service.said())[1]
+        with urllib.request.urlopen(f"{address}/health", timeout=10) as answer:
+            assert answer.status == 200  # while an audit is under way
+        standing.server.script.default = "ok"
+        wait_for(lambda: standing.done(release), 60, service.said)
+        service.terminate()
+        service.wait(30)
+    assert service.returncode == 130
+    assert "webhooks are refused" in service.said()  # no secret is configured
+    assert "Traceback" not in service.said()
+
+
+def test_what_serve_takes_is_said_when_it_does_not_fit(spiritlevel):
+    spiritlevel("serve", code=2)
+    assert "spiritlevel.yaml" in spiritlevel.stderr
+    spiritlevel("serve", "models:/nova/1", code=2)
+    assert "--every" in spiritlevel.stderr
+    spiritlevel("serve", "--every", "7d", code=2)
+    assert "serve RELEASE" in spiritlevel.stderr

@@ -163,10 +163,14 @@ def test_a_budget_stops_before_it_is_passed_and_an_unknown_price_is_not_free(spi
         assert 0 < server.calls < 20
         spent = sum(r["usage"]["total_tokens"] for r in _answers(spiritlevel, release))
         assert spent <= 9000
+        incident = spiritlevel.json("alerts", "list")["incidents"][0]
+        assert (incident["kind"], incident["state"]) == ("budget", "open")
         made = server.calls
         result = spiritlevel.json("audit", release, *PROTOCOL, "--personas", 400)
         assert server.calls == 20 > made
     assert result["state"] == "complete"
+    told = [json.loads(line)["event"] for line in (spiritlevel.home / "alerts.jsonl").read_text().splitlines()]
+    assert told == ["opened", "recovered"]
 
 
 def _answers(spiritlevel, release):

@@ -90,6 +90,7 @@ def test_the_same_seed_has_the_same_answer_and_another_seed_another():
         ("truncated", {"finish_reason": "length", "failure": None}),
         ("empty", {"text": "", "finish_reason": "stop", "failure": None}),
         ("no-usage", {"prompt_tokens": None, "completion_tokens": None, "failure": None}),
+        ("wrong-type", {"finish_reason": "stop", "failure": None}),
         ("other-model", {"served_model": "another-model-2026-02-02"}),
     ],
 )

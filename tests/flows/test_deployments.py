@@ -188,3 +188,19 @@ def test_two_audits_that_would_share_a_deployment_are_refused(tmp_path):
     assert names == ["a-b-c", "a-b-c"]
     with pytest.raises(BadInputError, match="'a-b-c'"):
         wanted_deployments(settings, "0")
+
+
+def test_a_machine_with_another_configuration_or_none_refuses_to_be_the_clock(deploy, spiritlevel):
+    from flows.clockwork import refuse_other_configuration
+
+    deploy(TWO)
+    path = spiritlevel.home / "spiritlevel.yaml"
+    for text, refused in ((TWO, False), (TWO.replace("400", "800"), True), (None, True)):
+        path.unlink() if text is None else path.write_text(text)
+        with opened(Home(spiritlevel.home)) as workspace:
+            if not refused:
+                refuse_other_configuration(workspace)
+                continue
+            with pytest.raises(BadInputError, match="spiritlevel"):
+                refuse_other_configuration(workspace)
+            assert len(workspace.ledger.duties()) == 3

@@ -193,5 +193,5 @@ def test_a_real_mlflow_server_tells_its_version_and_clock_and_takes_a_file_that_
     assert [asked.split()[0] for asked in line.asked] == ["GET", "PUT", "DELETE"]
     login = base64.b64encode(b"me:hunter2").decode()
     assert {headers["Authorization"] for headers in line.headers} == {f"Basic {login}"}
-    assert not [path for path in mlflow_server.folder.rglob("*doctor*/*")]
+    assert list(mlflow_server.folder.rglob("*doctor*/*")) == []
     assert "hunter2" not in str(examination)

@@ -11,6 +11,8 @@ import pytest
 
 from flows.logs import FIELDS, JsonLine, SharedFile, about, log_to, redact_all, remembered
 from flows.settings import Home
+from flows.workspace import opened
+from tests.stub_server import StubServer
 
 KEY = "sk" + "-proj-Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0"
 
@@ -144,3 +146,20 @@ def test_no_formatter_needs_more_than_the_record():
     record = logging.LogRecord("spiritlevel", logging.INFO, "", 0, "x", (), None)
     assert json.loads(JsonLine().format(record))["event"] == "x"
     assert issubclass(SharedFile, logging.Handler)
+
+
+def test_an_audit_is_logged_without_its_prompts_and_answers(spiritlevel, home):
+    with StubServer() as server:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
+        options = ("--protocol", "persona-brainstorm", "--personas", "60")
+        spiritlevel("audit", "models:/nova/1", *options, code=None)
+    written = lines(Home(home))
+    assert [(line["event"], line["audit"], line["release"]) for line in written if line["logger"] == "flows.collecting"] == [
+        ("work begins", 1, "models:/nova/1"), ("work ends: finished", 1, "models:/nova/1")
+    ]  # fmt: skip
+    assert "audit 1" in " ".join(line["event"] for line in written if line["logger"] == "flows.publishing")
+    with opened(Home(home)) as workspace:
+        [answer, *_], [request, *_] = workspace.ledger.responses(1), workspace.ledger.requests(1)
+    text = Home(home).log_file.read_text(encoding="utf-8")
+    assert request.messages[-1]["content"][:40] not in text
+    assert answer.text[:40] not in text

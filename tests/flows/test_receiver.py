@@ -263,14 +263,3 @@ def test_a_port_that_is_taken_is_said_in_one_sentence():
 
 def test_the_secret_is_not_shown_with_the_desk(service):
     assert SECRET not in repr(service.desk)
-
-
-def test_deliveries_that_can_not_come_again_are_forgotten(home):
-    with opened(Home(home)) as workspace:
-        ledger = workspace.ledger
-        ledger.clock = lambda: "2026-11-01T00:00:00.000Z"
-        assert ledger.receive_webhook("first")
-        assert not ledger.receive_webhook("first")
-        ledger.clock = lambda: "2026-11-03T00:00:00.000Z"
-        assert ledger.receive_webhook("second")
-        assert ledger.receive_webhook("first")

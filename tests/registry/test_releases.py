@@ -441,3 +441,15 @@ def test_the_run_of_a_release_is_not_taken_for_a_run_of_an_audit_of_it(releases)
     client.set_terminated(audit.info.run_id)
     assert releases.run_of(dataclasses.replace(added, run_id=None)) == added.run_id
     assert releases.run_of(dataclasses.replace(added, run_id="0" * 32)) == added.run_id
+
+
+def test_a_run_of_another_tool_is_left_as_it_is(releases):
+    client = opened(releases.tracking_uri)
+    home = client.create_experiment("training")
+    theirs = client.create_run(home, run_name="training 7").info.run_id
+    client.create_registered_model("nova")
+    client.create_model_version("nova", source="openai:/nova-1", run_id=theirs)
+    found = releases.find("nova/1")
+    assert releases.run_of(found) == releases.run_of(dataclasses.replace(found, run_id=None)) == theirs
+    run = client.get_run(theirs)
+    assert (run.info.run_name, run.info.status) == ("training 7", "RUNNING")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.ledger.loads import SILENT_S, Demand, fair_shares
+from registry.ledger.ownership import Owner
 from registry.ledger.store import Ledger
 
 HOST = "api.example.org"
@@ -90,6 +91,18 @@ def test_the_share_of_a_worker_that_is_silent_expires(tmp_path):
     clock.pass_s(2)
     assert ledger.share_provider(HOST, "b", demand(8), kept_at(6.0)).concurrency == 6
     ledger.close()
+
+
+def test_the_share_of_a_process_of_this_host_that_is_gone_expires_at_once(ledger):
+    me = Owner.this_process()
+    gone, elsewhere = Owner(me.host, me.pid, me.started - 1000), Owner("elsewhere", me.pid, 1.0)
+    ledger.share_provider(HOST, "gone", demand(8), kept_at(6.0), gone)
+    assert ledger.share_provider(HOST, "b", demand(8), kept_at(6.0)).concurrency == 6
+    ledger.share_provider(HOST, "b", demand(2), kept_at(6.0))
+    ledger.share_provider(HOST, "c", demand(8), kept_at(6.0), elsewhere)
+    assert ledger.share_provider(HOST, "b", demand(8), kept_at(6.0)).concurrency == 2, (
+        "of another host nothing is known"
+    )
 
 
 def test_a_pause_that_one_worker_was_told_holds_for_all_and_the_longest_counts(ledger):

@@ -12,8 +12,11 @@ depends_on = None
 def upgrade() -> None:
     op.create_table(
         "allowances",
-        sa.Column("scope", sa.String(length=250), nullable=False),
+        sa.Column("scope", sa.String(length=270), nullable=False),
         sa.Column("holder", sa.String(length=32), nullable=False),
+        sa.Column("host", sa.Text(), nullable=False),
+        sa.Column("pid", sa.Integer(), nullable=False),
+        sa.Column("started", sa.Float(), nullable=False),
         sa.Column("tokens", sa.Integer(), nullable=False),
         sa.Column("usd", sa.Float(), nullable=False),
         sa.Column("seen_at", sa.String(length=32), nullable=False),
@@ -41,7 +44,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "provider_limits",
-        sa.Column("provider", sa.String(length=250), nullable=False),
+        sa.Column("provider", sa.String(length=270), nullable=False),
         sa.Column("concurrency", sa.Float(), nullable=False),
         sa.Column("paused_until", sa.String(length=32), nullable=True),
         sa.Column("lowered_at", sa.String(length=32), nullable=True),
@@ -50,8 +53,11 @@ def upgrade() -> None:
     )
     op.create_table(
         "provider_shares",
-        sa.Column("provider", sa.String(length=250), nullable=False),
+        sa.Column("provider", sa.String(length=270), nullable=False),
         sa.Column("holder", sa.String(length=32), nullable=False),
+        sa.Column("host", sa.Text(), nullable=False),
+        sa.Column("pid", sa.Integer(), nullable=False),
+        sa.Column("started", sa.Float(), nullable=False),
         sa.Column("wanted", sa.Integer(), nullable=False),
         sa.Column("in_flight", sa.Integer(), nullable=False),
         sa.Column("granted", sa.Integer(), nullable=False),
