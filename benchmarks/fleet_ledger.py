@@ -258,7 +258,9 @@ def _write_results(connection: Connection, workspace: Workspace, fleet: Fleet) -
             ("noise-floor", 0.18),
         )
     ]
-    scores.append(Score(metric="mean-normalized-cramers-v-debiased", dimension="overall", value=0.21, **n))
+    scores.append(
+        Score(metric="mean-normalized-cramers-v-debiased", dimension="overall", value=0.21, low=0.15, high=0.3, **n)
+    )
     table, version = tables.scores, tables.audits.c.scoring_version
     first = {"audit_id": 1, "scoring_version": _versions(workspace, fleet)[fleet.protocols[0]]}
     connection.execute(table.insert(), [rows.plain(one) | first | {"position": i} for i, one in enumerate(scores)])

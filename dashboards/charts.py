@@ -269,7 +269,8 @@ def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
     _draw_bands(axes, end, upright=False)
     known = [(at, score.value) for at, score in enumerate(scores) if score is not None and score.value is not None]
     axes.plot([at for at, _ in known], [value for _, value in known], color=BLUE, linewidth=1.4, alpha=0.7)
-    every = -(-len(scores) // (4 if narrow else 9))
+    every = -(-len(scores) // _labels(card, narrow))
+    small = 0.5 if len(scores) > (24 if narrow else 48) else 1.0  # side by side, not one over the other
     for at, (point, score) in enumerate(zip(card.history, scores, strict=True)):
         if (floor := point.floor()) is not None:
             axes.plot([at - 0.16, at + 0.16], [floor, floor], color=INK, alpha=0.75, linewidth=1.6)
@@ -277,8 +278,9 @@ def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
             marker, colour = _look(point.verdict)
             if score.low is not None and score.high is not None:
                 ends = [max(score.low, 0), score.high]
-                axes.plot([at, at], ends, color=colour, linewidth=1.6, marker="_", markersize=9, markeredgewidth=1.6)
-            axes.plot([at], [score.value], marker, color=colour, markersize=6, markeredgewidth=1)
+                axes.plot([at, at], ends, color=colour, linewidth=1.6, marker="_", markersize=9 * small,
+                          markeredgewidth=1.6)  # fmt: skip
+            axes.plot([at], [score.value], marker, color=colour, markersize=6 * small, markeredgewidth=1)
         else:
             axes.text(at, 0.03 * end, "not measurable", ha="center", va="bottom", size=9.5, color=INK, style="italic")
         if (len(scores) - 1 - at) % every == 0:
@@ -288,6 +290,13 @@ def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
     for tick in (0, 0.33, 0.66, 1.0):
         axes.annotate(f"{tick:g}", (0, tick), (-6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
                       ha="right", va="center", size=10, color=INK)  # fmt: skip
+
+
+def _labels(card: ModelCard, narrow: bool) -> int:
+    """How many audits are named under the chart, so that no name runs into the next."""
+    longest = max(len("2026-01-01"), *(len(point_title(point)) for point in card.history))
+    room, letter, most = (258, 5.8, 4) if narrow else (638, 6.6, 9)
+    return max(1, min(most, int(room / (letter * longest))))
 
 
 def _told(score: Score | None) -> str:

@@ -69,8 +69,8 @@ def refuse_unconfigured(home: Home) -> None:
     """Refuse to look at duties where none can be declared."""
     if not home.service_file.exists():
         raise BadInputError(
-            f"the service is configured by {home.service_file}, which is not there; write it ('spiritlevel schedule --help' "
-            f"shows one), or name another with SPIRITLEVEL_CONFIG"
+            f"the service is configured by {home.service_file}, which is not there; 'spiritlevel init' "
+            f"writes a commented one, or name another with SPIRITLEVEL_CONFIG"
         )
 
 

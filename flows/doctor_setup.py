@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from flows.doctor import Finding
+from flows.service_checks import refuse_unknown
 from flows.settings import Home, silence
+from flows.workspace import Workspace
 from metrics.errors import BadInputError
 
 SHOWN = ("mlflow", "prefect", "evidently", "openai", "sqlalchemy", "psycopg", "pandas", "apprise")
@@ -56,6 +58,11 @@ def configuration(home: Home) -> Iterable[Finding]:
     except BadInputError:
         return
     if home.service_file.exists():
+        try:
+            refuse_unknown(Workspace(home))
+        except BadInputError as error:
+            yield Finding("configuration", "failed", str(error), f"correct {home.service_file}")
+            return
         yield Finding("configuration", "ok", f"{home.service_file}: {families} families, pool {home.service.work_pool}")
         host = home.service.service.host
         if host not in ("127.0.0.1", "::1", "localhost"):

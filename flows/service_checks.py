@@ -18,6 +18,15 @@ def refuse_unworkable(workspace: Workspace) -> ServiceSettings:
         For a protocol or a kind of channel that nobody registered, and a budget in money for a family whose releases
         have no prices: it could not be kept.
     """
+    settings, file = refuse_unknown(workspace), workspace.home.service_file
+    for family, said in settings.families.items():
+        if said.audits and (budget := _budget_in_money(settings, family)):
+            _refuse_unpriced(workspace, family, f"{file}: {budget}")
+    return settings
+
+
+def refuse_unknown(workspace: Workspace) -> ServiceSettings:
+    """The service's settings, when every protocol and kind of channel in them is known; asks nobody."""
     import flows.channels.file  # noqa: F401  (registers itself)
     from flows.alerts import CHANNELS
 
@@ -27,8 +36,6 @@ def refuse_unworkable(workspace: Workspace) -> ServiceSettings:
     for family, said in settings.families.items():
         for index, audit in enumerate(said.audits):
             _known(lambda name=audit.protocol: workspace.protocol(name), f"{file}: families.{family}.audits.{index}")
-        if said.audits and (budget := _budget_in_money(settings, family)):
-            _refuse_unpriced(workspace, family, f"{file}: {budget}")
     return settings
 
 
