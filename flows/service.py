@@ -252,14 +252,22 @@ def _as_worker(pool: str, tell: Tell) -> None:
 
 @contextlib.contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """Let SIGTERM end the service as Ctrl-C does: what is under way is put down, and locks are given back."""
+    """Let SIGTERM end the service as Ctrl-C does: what is under way is put down, and locks are given back.
+
+    A shell starts a script's background processes with SIGINT ignored; SIGTERM must end those too.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         yield
     finally:
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, before)
 
 

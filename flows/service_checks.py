@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
-from flows.service_settings import ServiceSettings
+from flows.service_settings import AlertSettings, ServiceSettings
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 
@@ -33,10 +34,26 @@ def refuse_unknown(workspace: Workspace) -> ServiceSettings:
     settings, file = workspace.home.service, workspace.home.service_file
     for name, channel in settings.channels.items():
         _known(lambda kind=channel.kind: CHANNELS[kind], f"{file}: channels.{name}")
+    for place, alerts in {"alerts": settings.alerts, **_alerts_of_families(settings)}.items():
+        for kind in alerts.severities if alerts is not None else ():
+            _known(lambda kind=kind: _refuse_unknown_kind(kind), f"{file}: {place}.severities")
     for family, said in settings.families.items():
         for index, audit in enumerate(said.audits):
             _known(lambda name=audit.protocol: workspace.protocol(name), f"{file}: families.{family}.audits.{index}")
     return settings
+
+
+def _alerts_of_families(settings: ServiceSettings) -> dict[str, AlertSettings | None]:
+    return {f"families.{family}.alerts": said.alerts for family, said in settings.families.items()}
+
+
+def _refuse_unknown_kind(kind: str) -> None:
+    from flows.finding_kinds import KINDS
+
+    if kind not in KINDS:
+        near = difflib.get_close_matches(kind, list(KINDS), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise BadInputError(f"no kind of finding is named {kind!r}{hint} Known: {', '.join(KINDS)}")
 
 
 def _known(look: Any, where: str) -> None:

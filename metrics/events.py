@@ -20,8 +20,6 @@ from metrics.moves import CategoryEvent as CategoryEvent
 from metrics.tables import BiasDimension, cluster_column, usable_records
 from metrics.verdicts import Policy
 
-FloatArray = NDArray[np.float64]
-
 
 def attribute_columns(dimensions: Sequence[BiasDimension]) -> dict[str, str]:
     """The attributes of bias dimensions except names, by title, with the frame column of their categories."""

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from flows.settings import Home
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from flows.workspace import Workspace
 
 
@@ -77,6 +78,8 @@ def workspace_of(path: Path | None) -> Iterator[Workspace]:
 
 def notes() -> Console:
     """Where progress and remarks go: standard error, so that results can be piped."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
-import tenacity
 from sqlalchemy.engine import URL, Connection
 
 from registry.ledger.opening import WRITING, LedgerAwayError, LedgerError, explained, is_away, open_engine
@@ -116,6 +115,8 @@ class LedgerConnection:
 
     def _again(self, attempt: Callable[[], _T], first: LedgerAwayError) -> _T:
         """Repeat a transaction until the database is back, for a bounded time."""
+        import tenacity
+
         self._say(f"{first}; trying again for {self.patience_s:.0f} s")
         waiting = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(LedgerAwayError),

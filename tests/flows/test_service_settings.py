@@ -199,3 +199,17 @@ def test_a_budget_in_money_is_fine_where_the_newest_release_has_prices(home):
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), (" 2 w ", 1_209_600)])
 def test_a_length_of_time_is_a_number_and_a_unit(text, seconds):
     assert length_of_time(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("alerts: {severities: {overdu: high}}", "did you mean 'overdue'"),
+        ("channels: {x: {kind: pigeon}}", "pigeon"),
+        ("families: {nova: {audits: [{protocol: persona-brainstrom, every: 7d}]}}", "persona-brainstorm"),
+    ],
+)
+def test_a_sweep_refuses_what_nobody_knows_before_it_looks(spiritlevel, text, words):
+    (spiritlevel.home / "spiritlevel.yaml").write_text(text)
+    spiritlevel("sweep", code=2)
+    assert words in spiritlevel.stderr

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import signal
 
 import pytest
 
 from flows.commands.service import interval
+from flows.service import _ended_by_signal
 from flows.serving import audited_once, next_due
 from flows.settings import Home
 from flows.workspace import opened
@@ -55,3 +58,13 @@ def test_a_provider_that_is_down_does_not_end_the_service_and_the_reason_is_told
     trouble = audited_once(parameters)
     assert trouble is not None
     assert "127.0.0.1:9" in trouble
+
+
+def test_sigterm_ends_a_service_that_a_script_started_in_the_background_with_sigint_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), _ended_by_signal():
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
