@@ -17,6 +17,7 @@ from flows.deployments import AUDIT_FLOW, deployment_name  # noqa: E402
 from flows.duty_clock import Start, SweepReport, swept  # noqa: E402
 from flows.duty_runs import duty_of  # noqa: E402
 from flows.life_events import REGISTERED, emit  # noqa: E402
+from flows.service_checks import refuse_unconfigured  # noqa: E402
 from flows.workspace import Workspace, opened  # noqa: E402
 from metrics.errors import BadInputError  # noqa: E402
 from registry.audits.plan import content_hash  # noqa: E402
@@ -63,15 +64,6 @@ def told_of_arrival(workspace: Workspace, family: str, version: int, source: str
     """Tell Prefect's automations that a release was registered."""
     once = f"{workspace.ledger.identity} {family}/{version}"
     emit(REGISTERED, family, version, {"release": f"models:/{family}/{version}", "seen_by": source}, once=once)
-
-
-def refuse_unconfigured(home: Home) -> None:
-    """Refuse to look at duties where none can be declared."""
-    if not home.service_file.exists():
-        raise BadInputError(
-            f"the service is configured by {home.service_file}, which is not there; 'spiritlevel init' "
-            f"writes a commented one, or name another with SPIRITLEVEL_CONFIG"
-        )
 
 
 def configuration_digest(workspace: Workspace) -> str:

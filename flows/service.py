@@ -22,14 +22,13 @@ from flows.clockwork import (
     configuration_digest,
     handed_to_prefect,
     looked,
-    refuse_unconfigured,
     told_of_arrival,
 )
 from flows.deployments import Reconciled, reconciled, server_address
 from flows.duty_clock import Start, startable
 from flows.duty_runs import performed
 from flows.receiver import Desk, News, receiving
-from flows.service_checks import refuse_unworkable
+from flows.service_checks import refuse_unconfigured, refuse_unworkable
 from flows.service_settings import ServiceSettings, length_of_time
 from flows.settings import Home
 from flows.workspace import Workspace, opened

@@ -6,8 +6,18 @@ import difflib
 from typing import Any
 
 from flows.service_settings import AlertSettings, ServiceSettings
+from flows.settings import Home
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+
+
+def refuse_unconfigured(home: Home) -> None:
+    """Refuse to look at duties where none can be declared."""
+    if not home.service_file.exists():
+        raise BadInputError(
+            f"the service is configured by {home.service_file}, which is not there; 'spiritlevel init' "
+            f"writes a commented one, or name another with SPIRITLEVEL_CONFIG"
+        )
 
 
 def refuse_unworkable(workspace: Workspace) -> ServiceSettings:

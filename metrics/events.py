@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from metrics.exact import fisher_exact, holm
 from metrics.moves import CategoryEvent as CategoryEvent

@@ -158,7 +158,7 @@ def sweep(json: JsonOption = False, home: HomeOption = None) -> None:
 
     from flows.duty_clock import swept
     from flows.duty_runs import performed
-    from flows.service_checks import refuse_unknown
+    from flows.service_checks import refuse_unconfigured, refuse_unknown
     from registry.ledger.duties import DutyRun
 
     done: list[DutyRun] = []
@@ -169,6 +169,7 @@ def sweep(json: JsonOption = False, home: HomeOption = None) -> None:
             if (ended := performed(workspace, run.id, tell=say)) is not None:
                 done.append(ended)
 
+        refuse_unconfigured(workspace.home)  # an empty configuration would end every duty
         refuse_unknown(workspace)
         report = swept(workspace, dt.datetime.now(dt.UTC), start=perform, tell=say)
     if json:

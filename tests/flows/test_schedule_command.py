@@ -36,7 +36,8 @@ def configure(spiritlevel, text):
 def test_without_a_file_nothing_is_scheduled_and_it_says_where_to_write(spiritlevel):
     assert "spiritlevel.yaml declares no family with audits" in spiritlevel("schedule")
     assert spiritlevel.json("schedule")["audits"] == []
-    assert spiritlevel("sweep") == "nothing is due\n"
+    spiritlevel("sweep", code=2)  # else it would end every duty
+    assert "spiritlevel.yaml, which is not there" in spiritlevel.stderr
 
 
 def test_a_wrong_file_is_bad_input(spiritlevel):
