@@ -298,9 +298,10 @@ class LoadControl:
 
     async def aclose(self) -> None:
         """Stop waiting and sharing; the share goes back to the others."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_S):
-                await self._exchange_lock.acquire()  # an exchange that is under way would take the share again
+        with contextlib.suppress(TimeoutError):  # an exchange that is under way would take the share again
+            async with asyncio.timeout(LEAVE_S), self._exchange_lock:
+                if self._exchanging is not None:
+                    self._exchanging.cancel()
         for task in (self._waker, self._exchanging):
             if task is not None:
                 task.cancel()
