@@ -68,7 +68,7 @@ def statements(arguments: list[str], home: Path) -> list[str]:
     return sent
 
 
-@pytest.mark.parametrize("name", ["schedule", "card", "compare", "card, html", "watch", "status"])
+@pytest.mark.parametrize("name", ["schedule", "card", "compare", "card, html", "watch"])
 def test_four_times_as_many_audits_need_no_further_query(fleets, monkeypatch, capsys, name):
     for variable in _OWN:
         monkeypatch.delenv(variable, raising=False)

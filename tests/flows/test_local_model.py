@@ -83,7 +83,8 @@ def listed_terms() -> dict[str, list[str]]:
 
 
 def servers(process: psutil.Process) -> list[psutil.Process]:
-    return [child for child in process.children() if any("local_server" in word for word in child.cmdline())]
+    alive = [child for child in process.children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if any("local_server" in word for word in child.cmdline())]
 
 
 def listens(base_url: str) -> bool:
