@@ -91,11 +91,17 @@ def plugin(folder: Path) -> Path:
     return folder
 
 
+def further_protocols() -> dict[str, type[PersonaBrainstorm]]:
+    """The same two protocols for this process, by name."""
+    return {
+        name: type(name.title().replace("-", ""), (PersonaBrainstorm,), {"name": name}) for name in PROTOCOL_NAMES[1:]
+    }
+
+
 def registered() -> None:
-    """The same two protocols in this process."""
-    for name in PROTOCOL_NAMES[1:]:
-        if name not in PROTOCOLS:
-            PROTOCOLS.register(name)(type(name.title().replace("-", ""), (PersonaBrainstorm,), {"name": name}))
+    """Put them into this process's catalog, for as long as it lasts."""
+    for name, protocol in further_protocols().items():
+        PROTOCOLS.register(name)(protocol)
 
 
 def configuration(fleet: Fleet) -> str:
@@ -110,8 +116,7 @@ def configuration(fleet: Fleet) -> str:
 
 
 def built(home: Home, fleet: Fleet) -> None:
-    """Write the ledger of the fleet into an empty home, and its configuration file."""
-    registered()
+    """Write the ledger of the fleet into an empty home, and its configuration file; its protocols are in the catalog."""
     home.make()
     (home.path / "spiritlevel.yaml").write_text(configuration(fleet), encoding="utf-8")
     with opened(home) as workspace:
@@ -353,16 +358,10 @@ def _write_service(connection: Connection, workspace: Workspace, fleet: Fleet) -
     duties = duties_of(workspace.home.service)
     since = fleet.at(0) - dt.timedelta(days=1)
     declared = [
-        {
-            "name": duty.name,
-            "family": duty.family,
-            "protocol": duty.protocol,
-            "definition": duty.as_json(),
-            "since": _text(since),
-        }
+        {"name": duty.name, "family": duty.family, "protocol": duty.protocol, "definition": duty.as_json()}
         for duty in duties
     ]
-    connection.execute(service_tables.duties.insert(), declared)
+    connection.execute(service_tables.duties.insert().values(since=_text(since)), declared)
     runs = []
     for duty in duties:
         for slot in slots(duty, since, fleet.until):

@@ -33,7 +33,7 @@ from flows.duty_runs import Tell, performed
 from flows.instrument import reference_checked
 from flows.life_events import FINISHED, STARTED, emit
 from flows.ordering import Order, ordered
-from flows.publishing import publish_waiting
+from flows.publishing import publish_at_once, publish_waiting
 from flows.replication import MOST_SAMPLES, wanted
 from flows.sharing import together
 from flows.watching import ask
@@ -251,7 +251,7 @@ def _by_hand(release: str, order: Order, bounds: Limits, share: int, home: str |
             more = dataclasses.replace(order, size=size, seed=None, new=True, again=False)
             if _concluded(workspace, ordered(workspace, audit.release, more), bounds, share)["state"] == "open":
                 break
-        publish_waiting(workspace, logger.info, family=audit.release.family, everything=True)
+        publish_at_once(workspace, logger.info, audit.release.family)
     return result
 
 

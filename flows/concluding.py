@@ -9,7 +9,7 @@ from flows.blessing import baseline_comparisons
 from flows.instrument import newest_checks, split_checked
 from flows.judging import judged
 from flows.outbox import audit_content
-from flows.publishing import publish_waiting
+from flows.publishing import publish_at_once
 from flows.reference import reference_audit
 from flows.scoring import Scored, scored
 from flows.watching import WatchState, ask, is_recurrence, settled, watched
@@ -101,7 +101,7 @@ def concluded(
     if publish:
         if compare:  # first: publishing takes seconds, and what is to be told must not die with it
             alerted(workspace, conclusion, send=False)
-        publish_waiting(workspace, tell, family=audit.release.family, everything=True)
+        publish_at_once(workspace, tell, audit.release.family)
         if compare:
             deliver(workspace)
     return conclusion

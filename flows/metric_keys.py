@@ -6,6 +6,7 @@ and groups can hold anything, so every segment is made fit, and two texts never 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import re
@@ -44,6 +45,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
+@functools.lru_cache(maxsize=8192)
 def segment(text: str) -> str:
     """``text`` as one segment of a name: letters, digits and ``_-.``; everything else becomes a hyphen.
 

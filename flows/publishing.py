@@ -109,6 +109,12 @@ class Patience:
             self._spent_s += self._clock() - began
 
 
+def publish_at_once(workspace: Workspace, tell: Tell, family: str) -> None:
+    """Publish what waits of a family, where that is not left to 'spiritlevel publish' and the service."""
+    if workspace.home.configuration.publish.at_once:
+        publish_waiting(workspace, tell, family=family, everything=True)
+
+
 def publish_waiting(
     workspace: Workspace,
     tell: Tell,

@@ -121,13 +121,15 @@ class WatchSettings(BaseModel):
 
 
 class PublishSettings(BaseModel):
-    """The ``[publish]`` table: what is published to MLflow beside the scores.
+    """The ``[publish]`` table: when and what is published to MLflow.
 
+    ``at_once`` : by the command that made it; else it waits for 'spiritlevel publish' or the service.
     ``evidently`` : Evidently's report of how categories are distributed in both releases, with each comparison.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    at_once: bool = True
     evidently: bool = True
 
 
@@ -321,8 +323,9 @@ CONFIGURATION_TEXT = """\
 # confirm_personas = 10000   # its size
 # false_discovery_rate = 0.0 # bound on the share of false alarms over all watched releases; 0: each has its own
 
-# What is published to MLflow beside the scores.
+# When and what is published to MLflow.
 [publish]
+# at_once = true    # by the command that made it; false: it waits for 'spiritlevel publish' or the service
 # evidently = true  # Evidently's report of both releases' categories with each comparison (4 MB, seconds)
 
 # What 'spiritlevel gate' demands of a release. The threshold shown is the default; the lines after it are examples.

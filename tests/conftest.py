@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -29,6 +30,16 @@ _OWN = (
     "PREFECT_HOME",
     "MLFLOW_TRACKING_URI",
 )
+
+
+# A test process holds a million objects that live as long as it does; looking for garbage among them is a tenth of its time.
+gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of every later look for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -97,6 +108,15 @@ def home(migrated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return copied
 
 
+UNPUBLISHED = "[publish]\nat_once = false\nevidently = false\n"
+
+
+@pytest.fixture
+def unpublished(home: Path) -> None:
+    """Results stay in the ledger: for tests that are not about MLflow, which takes a second or two for each audit."""
+    (home / "spiritlevel.toml").write_text(UNPUBLISHED, encoding="utf-8")
+
+
 @pytest.fixture
 def spiritlevel(home: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """The command line on a home folder of the test's own."""
@@ -126,7 +146,9 @@ def prefect_server() -> Iterator[None]:
     from flows.settings import silence
 
     silence()
+    from prefect.logging.configuration import setup_logging
     from prefect.testing.utilities import prefect_test_harness
 
+    setup_logging()  # now, while standard error is that of the session: a test's own is closed after it
     with prefect_test_harness(server_startup_timeout=240):
         yield

@@ -51,7 +51,7 @@ def bless(
     spiritlevel bless nova-chat --list
     """
     from flows.blessing import bless as blessed
-    from flows.publishing import publish_waiting
+    from flows.publishing import publish_at_once
 
     with workspace_of(home) as workspace:
         if history:
@@ -64,7 +64,7 @@ def bless(
         found_release = workspace.releases.find(release)
         given = {"name": name} if name is not None else {}
         made = blessed(workspace, found_release, why=why, who=who, **given)
-        publish_waiting(workspace, say, family=made.family, everything=True)  # an alias of that name in MLflow
+        publish_at_once(workspace, say, made.family)  # an alias of that name in MLflow
         if json:
             print_json(dataclasses.asdict(made) | {"release": made.uri})
         else:

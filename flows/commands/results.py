@@ -219,9 +219,9 @@ def compare(
         found = moved(workspace, comparison)
         floors = {side: noise_floors(scores_of(workspace, audit)) for side, audit in audits.items()}
         if workspace.ledger.waiting_publications(comparison.family):  # else MLflow need not even be loaded
-            from flows.publishing import publish_waiting
+            from flows.publishing import publish_at_once
 
-            publish_waiting(workspace, say, family=comparison.family, everything=True)
+            publish_at_once(workspace, say, comparison.family)
         if json:
             print_json(
                 {"family": comparison.family, "previous": one.uri, "current": other.uri}

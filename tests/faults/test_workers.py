@@ -37,6 +37,7 @@ def answers(url):
         return Counter((answer.index, answer.repeat) for answer in stored)
 
 
+@pytest.mark.usefixtures("unpublished")
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
 def test_a_worker_killed_again_and_again_pays_for_each_call_once(spiritlevel, spawn, tmp_path, kills):
     chance = random.Random(kills)
@@ -100,6 +101,7 @@ def test_two_workers_share_an_audit_and_a_third_that_dies_is_taken_over(
     assert {parts[worker.pid].why for worker in workers} == {"finished"}
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_worker_without_join_is_refused_and_told_how_to_share(spiritlevel, spawn, tmp_path):
     with stub_process(tmp_path, latency_s=0.3) as base_url:
         release = asked(spiritlevel, base_url)
@@ -112,6 +114,7 @@ def test_a_worker_without_join_is_refused_and_told_how_to_share(spiritlevel, spa
         first.kill()
 
 
+@pytest.mark.usefixtures("unpublished")
 @pytest.mark.parametrize("how", [pytest.param("fast", marks=pytest.mark.slow), "immediate"])
 def test_an_audit_goes_on_when_postgresql_restarts_and_no_answer_is_lost(
     spiritlevel, spawn, tmp_path, own_postgres, monkeypatch, how
@@ -134,6 +137,7 @@ def test_an_audit_goes_on_when_postgresql_restarts_and_no_answer_is_lost(
     own_postgres.drop(url)
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_postgresql_that_stays_away_is_one_sentence_and_the_next_run_completes_the_audit(
     spiritlevel, own_postgres, monkeypatch
 ):

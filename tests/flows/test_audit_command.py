@@ -15,6 +15,8 @@ import pytest
 
 from tests.stub_server import StubServer, stub_process
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 PROTOCOL = ("--protocol", "persona-brainstorm")
 
 

@@ -18,7 +18,7 @@ from flows.settings import CONFIGURATION_TEXT, Configuration, Home
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from registry.ledger.bundles import answers_from, work_for
-from tests.conftest import _OWN, CommandLine
+from tests.conftest import _OWN, UNPUBLISHED, CommandLine
 from tests.stub_personas import answer_text
 
 PROTOCOL = "persona-brainstorm"
@@ -57,6 +57,7 @@ def audited_home(migrated_home, tmp_path_factory):
     """A home with the families above."""
     folder = tmp_path_factory.mktemp("audited")
     shutil.copytree(migrated_home, folder / "home")
+    (folder / "home" / "spiritlevel.toml").write_text(UNPUBLISHED)
     with pytest.MonkeyPatch.context() as patch:
         for name in _OWN:
             patch.delenv(name, raising=False)
@@ -83,7 +84,7 @@ def uri(family, version=1):
 
 
 def configured(spiritlevel, text):
-    (spiritlevel.home / "spiritlevel.toml").write_text(text)
+    (spiritlevel.home / "spiritlevel.toml").write_text(f"{text}\n{UNPUBLISHED}")
 
 
 def by_name(result, kind="threshold"):

@@ -11,6 +11,8 @@ import pytest
 from registry.ledger.bundles import ATTRIBUTES, answers_from, lines_of
 from tests.stub_personas import answer_text
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 PROTOCOL = ("--protocol", "persona-brainstorm")
 
 

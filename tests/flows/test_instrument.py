@@ -8,6 +8,7 @@ from flows.alerts import alerted
 from flows.concluding import concluded
 from flows.settings import Home
 from flows.workspace import opened
+from tests.conftest import UNPUBLISHED
 from tests.stub_server import StubServer
 
 ORDER = ("--protocol", "persona-brainstorm", "--personas", 1600, "--concurrency", 16)
@@ -23,7 +24,7 @@ def server():
 def audit(spiritlevel, server):
     """Audit one of two releases beside a frozen reference model, and return what was said."""
     spiritlevel.home.joinpath("spiritlevel.toml").write_text(
-        '[instrument]\nreference = "models:/frozen/1"\nreference_personas = 800\n'
+        '[instrument]\nreference = "models:/frozen/1"\nreference_personas = 800\n' + UNPUBLISHED
     )
     for family, model in (("frozen", "frozen"), ("nova", "nova-1"), ("nova", "nova-2")):
         spiritlevel("release", "add", family, "--model", model, "--base-url", server.base_url)

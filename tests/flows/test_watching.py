@@ -10,7 +10,7 @@ import pytest
 from flows.settings import Home
 from flows.watching import ask, recurring_audits, watched
 from flows.workspace import opened
-from tests.conftest import _OWN
+from tests.conftest import _OWN, UNPUBLISHED
 from tests.flows.recording import recorded
 from tests.stub_personas import answer_text
 from tests.stub_server import StubServer
@@ -167,7 +167,7 @@ def test_audits_of_another_size_are_another_series(spiritlevel, nova):
 def test_the_flow_makes_the_full_audit_of_an_alarm_itself_and_alerts_once_it_confirms(spiritlevel):
     from flows.audit import audit_release
 
-    (spiritlevel.home / "spiritlevel.toml").write_text("[watch]\nbaseline = 3\nconfirm_personas = 2000\n")
+    (spiritlevel.home / "spiritlevel.toml").write_text(f"[watch]\nbaseline = 3\nconfirm_personas = 2000\n{UNPUBLISHED}")
     order = {"personas": 800, "limits": {"concurrency": 16}, "home": str(spiritlevel.home), "again": True}
     with StubServer(models={"stub": 0.0}) as server:
         release = spiritlevel.json("release", "add", "drift", "--model", "stub", "--base-url", server.base_url)
