@@ -24,6 +24,7 @@ from registry.audits.plan import Response, content_hash
 from registry.audits.protocols import PROTOCOLS
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 from registry.ledger import rows, service_tables, tables
+from registry.ledger.connection import moment_text
 from registry.releases import ModelRelease
 from tests.stub_personas import answer_text
 
@@ -128,9 +129,12 @@ def built(home: Home, fleet: Fleet) -> None:
             _write_service(connection, workspace, fleet)
             _set_sequences(connection)
         _judge_newest(workspace, fleet)
-        with ledger.engine.connect() as connection:
-            connection.exec_driver_sql("ANALYZE")
-            connection.commit()
+        if (
+            ledger.engine.dialect.name == "postgresql"
+        ):  # which does so by itself; a file is left as the product leaves it
+            with ledger.engine.connect() as connection:
+                connection.exec_driver_sql("ANALYZE")
+                connection.commit()
 
 
 # ---------------------------------------------------------------- audits and answers
@@ -223,7 +227,7 @@ def _judge_newest(workspace: Workspace, fleet: Fleet) -> None:
     previous, current = (workspace.ledger.audit(number) for number in answered(fleet))
     judged(workspace, previous, current, workspace.home.policy())
     with workspace.ledger.engine.begin() as connection:
-        connection.execute(service_tables.publications.update().values(state="done", done_at="2026-01-01"))
+        connection.execute(service_tables.publications.update().values(state="done"))
         connection.execute(tables.audits.update().where(tables.audits.c.run_id.is_(None)).values(run_id="run"))
         connection.execute(
             tables.comparisons.update().where(tables.comparisons.c.run_id.is_(None)).values(run_id="run")
@@ -361,18 +365,18 @@ def _write_service(connection: Connection, workspace: Workspace, fleet: Fleet) -
         {"name": duty.name, "family": duty.family, "protocol": duty.protocol, "definition": duty.as_json()}
         for duty in duties
     ]
-    connection.execute(service_tables.duties.insert().values(since=_text(since)), declared)
+    connection.execute(service_tables.duties.insert().values(since=moment_text(since)), declared)
     runs = []
     for duty in duties:
         for slot in slots(duty, since, fleet.until):
-            at = _text(slot.at)
+            at = moment_text(slot.at)
             runs.append(
                 {"duty": duty.name, "slot": slot.name, "due_at": at, "kind": "scheduled", "state": "done",
                  "release": f"models:/{duty.family}/{duty.release}", "verdict": "unchanged", "attempts": 1, "made_at": at,
                  "began_at": at, "ended_at": at, "late_s": 2.0, "why": ""}
             )  # fmt: skip
     connection.execute(service_tables.duty_runs.insert(), runs)
-    done = {"state": "done", "attempts": 0, "next_at": _text(since), "detail": "", "made_at": _text(since)}
+    done = {"state": "done", "attempts": 0, "next_at": moment_text(since), "detail": "", "made_at": moment_text(since)}
     columns = ["kind", "family", "protocol", "subject", "content", *done]
     for kind, table in (("audit", tables.audits), ("comparison", tables.comparisons)):
         content = table.c.scoring_version
@@ -386,10 +390,6 @@ def _write_service(connection: Connection, workspace: Workspace, fleet: Fleet) -
         ]
         every = sa.select(*plain).where(content.is_not(None))
         connection.execute(service_tables.publications.insert().from_select(columns, every))
-
-
-def _text(moment: dt.datetime) -> str:
-    return moment.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _set_sequences(connection: Connection) -> None:

@@ -79,6 +79,10 @@ def drift_report(
         return None
     values = {title: _numbers(before[title], now[title]) for title in shared}
     page, distances = _evidently(before, now)
+    attributes = {
+        title: {"distance": distances[title], "above_threshold": distances[title] >= THRESHOLD, **values[title]}
+        for title in shared
+    }
     document = {
         "about": CAVEAT,
         "verdict": verdict,
@@ -86,14 +90,10 @@ def drift_report(
         "current": releases[1],
         "method": METHOD,
         "threshold": THRESHOLD,
-        "attributes": {
-            title: {"distance": distances[title], "above_threshold": distances[title] >= THRESHOLD, **values[title]}
-            for title in shared
-        },
+        "attributes": attributes,
     }
-    noise = {title: (distances[title], values[title]["noise"]) for title in shared}
     text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False)
-    return DriftReport(html=_framed(page, releases, verdict, noise), json=text)
+    return DriftReport(html=_framed(page, releases, verdict, attributes), json=text)
 
 
 def harmless_category(text: str) -> str:
@@ -161,17 +161,19 @@ def _evidently(before: pd.DataFrame, now: pd.DataFrame) -> tuple[str, dict[str, 
     return page, {name: values[name] if math.isfinite(values[name]) else 0.0 for name in columns}
 
 
-def _framed(page: str, releases: tuple[str, str], verdict: str, noise: Mapping[str, tuple[float, float]]) -> str:
-    """The page with its caveat first, each distance beside its noise, and a policy that lets it fetch nothing."""
+def _framed(page: str, releases: tuple[str, str], verdict: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page with its caveat first, each distance beside its noise and sizes, and a policy that lets it fetch nothing."""
     style = "font:16px/1.5 sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem"
     head = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     title = f"{html.escape(releases[0])} and {html.escape(releases[1])}: how categories are distributed"
     told = f"<p><b>Verdict of the comparison: {html.escape(verdict)}.</b> {html.escape(CAVEAT)}</p>"
     rows = "".join(
-        f"<tr><td>{html.escape(name)}</td><td>{distance:.3f}</td><td>{chance:.3f}</td></tr>"
-        for name, (distance, chance) in noise.items()
+        f"<tr><td>{html.escape(name)}</td><td>{row['distance']:.3f}</td><td>{row['noise']:.3f}</td>"
+        f"<td>{row['n_previous']:,}</td><td>{row['n_current']:,}</td></tr>"
+        for name, row in found.items()
     )
-    cells = f"<tr><th>attribute</th><th>distance</th><th>noise</th></tr>{rows}"
+    head_row = "".join(f"<th>{name}</th>" for name in ("attribute", "distance", "noise", "n, previous", "n, current"))
+    cells = f"<tr>{head_row}</tr>{rows}"
     table = f'<table style="border-spacing:1rem 0;text-align:left">{cells}</table>'
     banner = f'<section style="{style}"><h1 style="font-size:1.3rem">{title}</h1>{told}{table}</section>'
     start, body, rest = page.partition("<body>")

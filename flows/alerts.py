@@ -7,7 +7,7 @@ to be told is in the ledger before anything is sent, so nothing is lost with a p
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flows.channels.catalog import CHANNELS as CHANNELS
@@ -20,7 +20,7 @@ from flows.findings import collapsed_coverage, findings_of, gate_result, moved_d
 from flows.incidents import Moment, moment_of, noted, recovered, reminded
 from flows.incidents import cleared as cleared
 from flows.incidents import raised as raised
-from flows.replication import opened_without, settle, unconfirmed, wanted
+from flows.replication import opened_without, settle, unconfirmed
 from registry.ledger.incidents import ACKNOWLEDGED, OPEN, Incident
 
 if TYPE_CHECKING:
@@ -55,11 +55,6 @@ def alerted(
     for finding in findings_of(workspace, conclusion):
         incident = raised(workspace, finding, at)
         touched[incident.id] = incident
-    if (waits := wanted(workspace, audit)) is not None:
-        workspace.tell(
-            f"incident {waits.id} is not confirmed and nobody was told: {waits.title}. A second sample has to show it too: "
-            f"'spiritlevel audit {audit.release.uri} --protocol {audit.protocol} --new'"
-        )
     if send:
         deliver(workspace, at)
     return list(touched.values())
@@ -86,17 +81,18 @@ def _followed_up(workspace: Workspace, conclusion: Conclusion, at: str) -> Itera
         if said.over:
             yield recovered(workspace, incident, said.why, at, audit=audit.id, evidence=said.evidence)
         else:
-            yield noted(workspace, incident, audit.id, said.verdict, said.why, at)
+            yield noted(workspace, incident, audit.id, said.verdict, said.why, at, said.missing)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """What a later audit says of an open incident: whether it is over, and why."""
+    """What a later audit says of an open incident: whether it is over, and why; else what is missing for that."""
 
     over: bool
     verdict: str
     why: str
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
 
 def _of_regression(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
@@ -116,14 +112,33 @@ def _of_regression(workspace: Workspace, incident: Incident, conclusion: Conclus
     against = judged(workspace, reference, audit, policy)
     mine = [row for row in against.rows if row.dimension in names_of(incident)]
     doubtful = [row for row in mine if row.verdict not in _NO_WORSE]
-    back = all(row.delta is not None and row.delta < policy.smallest_change for row in doubtful)
-    if against.verdict == "regressed" or not mine or not back:
-        return _Said(over=False, verdict=against.verdict, why=against.why)
-    if doubtful:
+    missing = _not_back(incident, against.rows, policy.smallest_change)
+    if not mine:
+        missing = (*missing, "none of its dimensions was compared")
+    if doubtful and not missing:
         since = judged(workspace, first, audit, policy).rows
         if not any(row.verdict == "improved" for row in since if row.dimension in names_of(incident)):
-            return _Said(over=False, verdict=against.verdict, why=against.why)
+            names = ", ".join(row.dimension for row in doubtful)
+            missing = (f"{names}: not shown to be unchanged, and none improved since audit {first.id}",)
+    if missing or against.verdict == "regressed":
+        return _Said(over=False, verdict=against.verdict, why=against.why, missing=missing)
     return _over(audit, f"against audit {reference.id} of {reference.release.uri}", mine, against.verdict)
+
+
+def _not_back(incident: Incident, rows: Sequence[Comparison], below: float | None) -> tuple[str, ...]:
+    """In words, which dimensions keep an incident from being over.
+
+    ``below`` : an estimate of the change that is enough for one that is not shown to be unchanged; None: none is
+    """
+    mine, missing = names_of(incident), []
+    for row in rows:
+        small = below is not None and row.delta is not None and row.delta < below
+        if row.verdict == "regressed" or (row.dimension in mine and row.verdict not in _NO_WORSE and not small):
+            text = moved_dimension(dataclasses.asdict(row))["text"]
+            text += "" if row.delta is None else f": {row.verdict}"
+            would_do = row.dimension in mine and below is not None
+            missing.append(f"{text}; an estimate below {below:+g} would do" if would_do else text)
+    return tuple(missing)
 
 
 def _of_drift(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
@@ -142,7 +157,7 @@ def _of_drift(workspace: Workspace, incident: Incident, conclusion: Conclusion) 
     verdict, why = release_verdict(rows, reason)
     mine = [row for row in rows if row.dimension in names_of(incident)]
     if verdict == "regressed" or not mine or any(row.verdict not in _NO_WORSE for row in mine):
-        return _Said(over=False, verdict=verdict, why=why)
+        return _Said(over=False, verdict=verdict, why=why, missing=_not_back(incident, rows, None))
     return _over(audit, f"against the pooled baseline of {len(baseline)} audits", mine, verdict)
 
 
@@ -167,6 +182,11 @@ def _of_gate(workspace: Workspace, incident: Incident, conclusion: Conclusion) -
         verdict=result.outcome,
         why=f"audit {audit.id} of {audit.release.uri}: the gate is {result.outcome}",
         evidence={"verdict": result.outcome},
+        missing=tuple(
+            f"{check.kind}: {check.name} is {check.outcome}; {check.why}"
+            for check in result.checks
+            if check.outcome in ("failed", "undecided")
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """New versions: what is registered is audited once without anybody asking, with the previous release as its reference.
 
-The model registry is looked at with every sweep, and a webhook may say it sooner. Both note the version and queue its runs in
-one transaction: whichever is first does it, and a process that dies leaves both or neither.
+The model registry is looked at with every look of the duty clock; a webhook only makes it look at once. A version is noted and
+its runs are queued in one transaction: of several processes one does it, and one that dies leaves both or neither.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from flows.duty_runs import duty_of
 from flows.ordering import plan_of
 from flows.workspace import Workspace
 from registry.ledger import duties as states
-from registry.ledger.duties import DutyRun, QueuedRun, StoredDuty, moment_text
+from registry.ledger.connection import moment_text
+from registry.ledger.duties import DutyRun, QueuedRun, StoredDuty
+from registry.releases import ModelRelease, UnknownReleaseError
 
-FIRST_LOOK, POLL, WEBHOOK = "first-look", "poll", "webhook"
 _PATIENT_ATTEMPTS = 3  # of the reference's audit, before the new version goes on without
 
 
@@ -34,49 +35,27 @@ def arrivals(workspace: Workspace, now: dt.datetime) -> list[str]:
         versions = workspace.releases.registry.versions(family)
         looked, since = ledger.looked_at(family), min(duty.since for duty in duties)
         if looked is None or looked < since:
-            ledger.sight(family, versions, FIRST_LOOK)
+            ledger.sight(family, versions)
             ledger.look_at(family, moment_text(now))
             continue
         new = sorted(set(versions) - ledger.sighted(family))
-        found += [f"{family}/{one}" for one in new if _sighted(workspace, family, one, POLL, duties, now)]
+        found += [f"{family}/{one}" for one in new if _sighted(workspace, family, one, duties, now)]
     return found
 
 
-def arrived(
-    workspace: Workspace, family: str, version: int, source: str = WEBHOOK, *, now: dt.datetime | None = None
-) -> list[DutyRun]:
-    """Somebody says that a version was registered: its runs are queued, once; the next look of the clock starts them.
-
-    Nothing but family and version is believed, and a family that is not declared is ignored.
-    """
-    duties = workspace.ledger.duties(family=family)
-    if not duties or not workspace.home.service.family(family).on_new_version:
-        return []
-    now = now or dt.datetime.now(dt.UTC)
-    if not _sighted(workspace, family, version, source, duties, now):
-        return []
-    runs = [workspace.ledger.run_of(duty.name, _slot(version)) for duty in _once_a_protocol(duties)]
-    return [run for run in runs if run is not None]
-
-
-def _sighted(
-    workspace: Workspace, family: str, version: int, source: str, duties: list[StoredDuty], now: dt.datetime
-) -> bool:
+def _sighted(workspace: Workspace, family: str, version: int, duties: list[StoredDuty], now: dt.datetime) -> bool:
+    """Note a new version and queue its runs; False when another process did."""
     queued = [
         QueuedRun(
             duty=duty.name,
-            slot=_slot(version),
+            slot=f"version {version}",
             due_at=moment_text(now),
             kind=states.VERSION,
             release=f"models:/{family}/{version}",
         )
         for duty in _once_a_protocol(duties)
     ]
-    return bool(workspace.ledger.sight(family, [version], source, queued))
-
-
-def _slot(version: int) -> str:
-    return f"version {version}"
+    return bool(workspace.ledger.sight(family, [version], queued))
 
 
 def _once_a_protocol(duties: list[StoredDuty]) -> list[StoredDuty]:
@@ -92,6 +71,11 @@ def reference_first(workspace: Workspace, run: DutyRun) -> list[DutyRun]:
 
     The previous release is audited first when it has no finished audit that asked the same. When that cannot be done
     (a model that was retired), the new version is audited all the same, and its result says that there is no reference.
+
+    Raises
+    ------
+    UnknownReleaseError
+        When the registry, or the ledger while MLflow does not answer, does not have the new version.
     """
     duty = duty_of(workspace, run.duty)
     wanted = _reference(workspace, duty, run)
@@ -121,10 +105,10 @@ def reference_first(workspace: Workspace, run: DutyRun) -> list[DutyRun]:
 
 def _reference(workspace: Workspace, duty: Duty, run: DutyRun) -> int | None:
     """The version that is to be audited before a new one: the previous, when nothing of it can be compared."""
+    release = workspace.releases.find(run.release or duty.reference)
     if not workspace.home.service.family(duty.family).audit_previous:
         return None
-    release = workspace.releases.find(run.release or duty.reference)
-    previous = workspace.releases.previous(release)
+    previous = _previous(workspace, release)
     if previous is None or previous.family != duty.family:
         return None
     order = duty.audit.order()
@@ -135,3 +119,12 @@ def _reference(workspace: Workspace, duty: Duty, run: DutyRun) -> int | None:
         family=previous.family, version=previous.version, protocol=duty.protocol, collection_key=key
     )
     return None if any(audit.concluded for audit in same) else previous.version
+
+
+def _previous(workspace: Workspace, release: ModelRelease) -> ModelRelease | None:
+    try:
+        return workspace.releases.previous(release)
+    except UnknownReleaseError:  # it declares one that is not there, which its own audit says
+        if workspace.releases.away:
+            raise
+        return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from flows.settings import Home, silence
@@ -34,10 +35,11 @@ from flows.instrument import reference_checked
 from flows.life_events import FINISHED, STARTED, emit
 from flows.ordering import Order, ordered
 from flows.publishing import publish_at_once, publish_waiting
-from flows.replication import MOST_SAMPLES, wanted
+from flows.replication import sampled_again
 from flows.sharing import together
 from flows.watching import ask
 from flows.workspace import Workspace, opened
+from registry.audits.plan import Request
 from registry.ledger.claims import Worker
 from registry.ledger.duties import DutyRun
 from registry.ledger.values import Audit
@@ -54,6 +56,7 @@ class _Session:
     limits: Limits
     place: Place | None = None
     worker: Worker | None = None
+    work: Sequence[tuple[Request, int]] = ()  # what was open when it began; the ledger's claims decide who asks what
     conclusion: Conclusion | None = None
 
 
@@ -62,11 +65,10 @@ _sessions: dict[int, _Session] = {}
 
 @task(task_run_name="audit {audit_id}: requests {first} to {last}", cache_policy=NO_CACHE, persist_result=False)
 def collect_batch(audit_id: int, first: int, last: int) -> CollectionReport | None:
-    """Ask the open requests with index ``first`` to ``last``. The ledger's claims decide who asks what."""
+    """Ask the open requests with index ``first`` to ``last``."""
     session = _sessions[audit_id]
     audit = session.workspace.ledger.audit(audit_id)
-    open_now = open_requests(session.workspace, audit)
-    work = [(request, attempt) for request, attempt in open_now if first <= request.index <= last]
+    work = [(request, attempt) for request, attempt in session.work if first <= request.index <= last]
     if not work or session.place is None:
         return None
     report = collect_answers(session.workspace, audit, work, session.place, session.limits, worker=session.worker)
@@ -117,6 +119,7 @@ def audit_release(
     run: int | None = None,
     share: int = 1,
     join: int | None = None,
+    replicate: bool = True,
 ) -> dict[str, Any] | State[dict[str, Any]]:
     """Audit a release as a Prefect flow run.
 
@@ -132,6 +135,7 @@ def audit_release(
     run : number of the duty's run that was handed out; everything else is then known
     share : flow runs of this deployment that work on the audit together
     join : number of an audit to help with; its own flow run concludes it
+    replicate : take the second sample too that a finding needs to be alerted; a duty's run always does
 
     Returns
     -------
@@ -145,7 +149,8 @@ def audit_release(
     if run is not None or (duty is not None and _scheduled_for() is not None):
         return _on_duty(duty, run, share, home)
     order = Order(protocol=protocol, size=personas, seed=seed, new=new, again=again, **_plain(options))
-    return _by_hand(release, order, dataclasses.replace(bounds, join=bounds.join or share > 1), share, home)
+    bounds = dataclasses.replace(bounds, join=bounds.join or share > 1)
+    return _by_hand(release, order, bounds, share, home, replicate=replicate)
 
 
 def _plain(options: dict[str, Any] | None) -> dict[str, Any]:
@@ -180,7 +185,10 @@ def _on_duty(duty: str | None, run_id: int | None, share: int, home: str | None)
             run_id = due.id
         audited = functools.partial(_audited, share=share)
         made = performed(workspace, run_id or 0, audited=audited, tell=logger.info)
-        publish_waiting(workspace, logger.info, everything=made is not None)
+        report = publish_waiting(workspace, logger.info, everything=made is not None)
+        if made is None or not workspace.home.configuration.publish.at_once:  # else the audit itself told it
+            for sentence in report.trouble:
+                logger.warning("%s", sentence)
         if made is None:
             known = workspace.ledger.run(run_id or 0)
             return Completed(name=SKIPPED, message=f"the run for {known.slot} of {known.duty} is {known.state} already")
@@ -225,32 +233,34 @@ def _state_of(made: DutyRun) -> State[dict[str, Any]]:
 # ---------------------------------------------------------------- one audit
 
 
-def _by_hand(release: str, order: Order, bounds: Limits, share: int, home: str | None) -> dict[str, Any]:
+def _by_hand(
+    release: str, order: Order, bounds: Limits, share: int, home: str | None, *, replicate: bool
+) -> dict[str, Any]:
     """An audit that no duty asked for, with what has to follow before anybody is alerted."""
     logger = get_run_logger()
     with opened(Home(home), logger.info) as workspace:
         audit = ordered(workspace, workspace.releases.find(release), order)
         logger.info("audit %d of %s, %s, occasion %d", audit.id, audit.release.uri, order.protocol, audit.occasion)
-        result = _concluded(workspace, audit, bounds, share)
+
+        def made(one: Audit) -> Conclusion | CollectionReport:
+            return _audited(workspace, one, bounds, logger.info, share=share)
+
+        first = made(audit)
+        result = _plainly(workspace, audit, first)
         settings = workspace.home.configuration.watch
         if result.get("wants_confirmation") and settings.confirm:
             logger.warning("alarm of the watch over %s: a full audit is made before anybody is alerted", release)
-            full = dataclasses.replace(order, size=settings.confirm_personas, seed=None, new=True, again=False)
-            confirmed = _concluded(workspace, ordered(workspace, audit.release, full), bounds, share)
+            # One that was interrupted is taken up.
+            full = dataclasses.replace(order, size=settings.confirm_personas, seed=None, new=False, again=True)
+            more = ordered(workspace, audit.release, full)
+            confirmed = _plainly(workspace, more, made(more))
             result |= {
                 "confirmation": confirmed.get("confirmation"),
                 "wants_confirmation": confirmed["state"] == "open",
                 "exit_code": _worse(result["exit_code"], confirmed["exit_code"]),
             }
-        for _ in range(MOST_SAMPLES):
-            incident = wanted(workspace, audit)
-            if incident is None or incident.audit is None or result["state"] == "open":
-                break
-            logger.warning("incident %d over %s: a second sample is taken before anybody is told", incident.id, release)
-            size = workspace.ledger.audit(incident.audit).plan.size
-            more = dataclasses.replace(order, size=size, seed=None, new=True, again=False)
-            if _concluded(workspace, ordered(workspace, audit.release, more), bounds, share)["state"] == "open":
-                break
+        if replicate:
+            sampled_again(workspace, first, order, made, logger.warning)
         publish_at_once(workspace, logger.info, audit.release.family)
     return result
 
@@ -259,16 +269,13 @@ def _worse(first: int, second: int) -> int:
     return 1 if 1 in (first, second) else max(first, second)
 
 
-def _concluded(workspace: Workspace, audit: Audit, bounds: Limits, share: int) -> dict[str, Any]:
-    """One audit from its first open request to its alerts; the result as plain values."""
-    logger = get_run_logger()
-    result = _audited(workspace, audit, bounds, logger.info, share=share)
+def _plainly(workspace: Workspace, audit: Audit, result: Conclusion | CollectionReport) -> dict[str, Any]:
+    """What came of an audit as plain values."""
     release = audit.release.uri
     if isinstance(result, CollectionReport):
         why = f"{result.stopped_by}: {result.why}"
-        logger.warning("requests are still open: %s", why)
+        get_run_logger().warning("requests are still open: %s", why)
         return {"audit": audit.id, "release": release, "state": "open", "verdict": None, "why": why, "exit_code": 3}
-    alerted(workspace, result)  # before publishing, which takes seconds
     comparison, watch = result.comparison, result.watch
     asked = ask(workspace, watch) if watch is not None else None
     return {
@@ -288,7 +295,7 @@ def _concluded(workspace: Workspace, audit: Audit, bounds: Limits, share: int) -
 def _audited(
     workspace: Workspace, audit: Audit, limits: Limits, tell: Tell, *, share: int = 1
 ) -> Conclusion | CollectionReport:
-    """Ask what is open, in tasks, then score and compare."""
+    """Ask what is open, in tasks, then score, compare and alert."""
     # A helper may be there first.
     session = _sessions[audit.id] = _Session(workspace, dataclasses.replace(limits, join=limits.join or share > 1))
     release = audit.release
@@ -309,6 +316,7 @@ def _audited(
         emit(FINISHED, release.family, release.version, said | {"state": audit.state}, once=once)
         if session.conclusion is None:
             raise RuntimeError(f"audit {audit.id} was not concluded")
+        alerted(workspace, session.conclusion)  # before publishing, which takes seconds
         return session.conclusion
     finally:
         del _sessions[audit.id]
@@ -316,7 +324,7 @@ def _audited(
 
 def _collect(session: _Session, audit: Audit) -> CollectionReport | None:
     workspace = session.workspace
-    work = open_requests(workspace, audit)
+    session.work = work = open_requests(workspace, audit)
     indexes = sorted({request.index for request, _ in work})
     if not indexes:
         return None

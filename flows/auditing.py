@@ -84,7 +84,7 @@ def registered(workspace: Workspace, audit: Audit) -> ModelRelease:
 
 def refuse_silence(workspace: Workspace, audit: Audit) -> None:
     """Say so when not a single call of an audit was answered: there is nothing to conclude from."""
-    answers = workspace.ledger.responses(audit.id)
+    answers = workspace.ledger.outcomes(audit.id)
     if answers and all(answer.failure is not None for answer in answers):
         raise NeverAnsweredError(
             f"{audit.release.uri} never answered: {len(answers)} of {len(answers)} calls failed, the last with: "

@@ -1,4 +1,4 @@
-"""What a collection may spend, and what it has spent."""
+"""What a collection has spent, and whether the budgets that bind it hold one more call."""
 
 from __future__ import annotations
 
@@ -14,49 +14,28 @@ CALLS_AHEAD = 4  # are set aside besides those in flight and as many again
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Limits of one collection. Without limits it only counts.
+    """What one collection counts with. How much it may spend is the `Allowance`'s.
 
     Parameters
     ----------
-    max_tokens : prompt and completion tokens in all
-    max_cost_usd : US dollars in all; needs both prices
     price_input, price_output : US dollars per million tokens; None is unknown, never free
     first_call_tokens : tokens of a large call, reserved for each call in flight until a larger one is seen. With
-        the prompt and ``max_tokens`` in it the limits hold exactly; without it the first call goes alone.
+        the prompt and ``max_tokens`` in it an allowance holds exactly.
 
     Raises
     ------
-    BadInputError : for a limit in dollars without both prices, and for numbers below zero
-
-    Examples
-    --------
-    >>> Budget(max_cost_usd=5.0, price_input=0.5, price_output=None)
-    Traceback (most recent call last):
-    ...
-    metrics.errors.BadInputError: a budget in dollars needs the prices of input and output tokens, got 0.5 and None; ...
+    BadInputError : for numbers below zero
     """
 
-    max_tokens: int | None = None
-    max_cost_usd: float | None = None
     price_input: float | None = None
     price_output: float | None = None
-    first_call_tokens: int | None = None
+    first_call_tokens: int = 0
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if value is not None and not (math.isfinite(value) and value >= 0):
                 raise BadInputError(f"budget: {field.name} must be a number of at least 0, got {value}")
-        if self.max_cost_usd is not None and (self.price_input is None or self.price_output is None):
-            raise BadInputError(
-                f"a budget in dollars needs the prices of input and output tokens, got {self.price_input} and "
-                f"{self.price_output}; state both for this release, or set a budget in tokens"
-            )
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is anything to keep to."""
-        return self.max_tokens is not None or self.max_cost_usd is not None
 
     def cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         """US dollars of a call; None when a price is unknown.
@@ -91,25 +70,25 @@ class Allowance(Protocol):
 
 
 class Spending:
-    """Running account of one collection against its `Budget`.
+    """Running account of one collection against its `Allowance`; without one it only counts.
 
-    A call is admitted only when the budget holds what was spent, the largest call seen for each call in flight,
+    A call is admitted only when the allowance holds what was spent, the largest call seen for each call in flight,
     and one more of that size. A call that timed out may have been billed, and one without a token count, or with
     none for its text, surely was: each is charged at the largest call seen.
 
     Parameters
     ----------
-    budget : limits of this collection alone, and prices
-    allowance : limits that it shares with others; asked again when what was set aside is used up
+    budget : prices, and the size of a large call
+    allowance : limits, which others may spend from too; asked again when what was set aside is used up
 
     Examples
     --------
-    >>> spending = Spending(Budget(max_tokens=250, first_call_tokens=100))
-    >>> spending.admit(), spending.admit(), spending.admit()
-    (True, True, False)
+    >>> spending = Spending(Budget(price_input=2.0, price_output=10.0))
+    >>> spending.admit(), spending.in_flight
+    (True, 1)
     >>> spending.settle(Response(index=0, prompt_tokens=20, completion_tokens=30))
-    >>> spending.admit(), spending.tokens
-    (True, 50)
+    >>> spending.in_flight, spending.tokens, spending.cost_usd
+    (0, 50, 0.00034)
     """
 
     def __init__(self, budget: Budget | None = None, allowance: Allowance | None = None) -> None:
@@ -118,10 +97,7 @@ class Spending:
         self.completion_tokens = 0
         self.without_count = 0
         self.in_flight = 0
-        self._charged_tokens = 0
-        self._charged_usd = 0.0
-        self._known = self.budget.first_call_tokens is not None
-        self._largest_tokens = self.budget.first_call_tokens or 0
+        self._largest_tokens = self.budget.first_call_tokens
         # A stated size says nothing of its parts: take the dearer price for all of it.
         dearer = max(self.budget.price_input or 0.0, self.budget.price_output or 0.0)
         self._largest_usd = self._largest_tokens * dearer / 1e6
@@ -142,42 +118,22 @@ class Spending:
     @property
     def why_stopped(self) -> str:
         """Why `admit` refuses while nothing is in flight."""
-        if not self._known:
-            return "the endpoint reports no token counts, so a budget cannot be kept; state first_call_tokens"
-        if self.allowance is not None and self._within_own(1):
-            return self._granted.why
-        limits = []
-        if self.budget.max_tokens is not None:
-            limits.append(f"{self._charged_tokens} of {self.budget.max_tokens} tokens")
-        if self.budget.max_cost_usd is not None:
-            limits.append(f"{self._charged_usd:.4f} of {self.budget.max_cost_usd:.4f} US dollars")
-        return f"{' and '.join(limits)} are spent, and one more call may take {self._largest_tokens} tokens"
+        return self._granted.why
 
     def admit(self) -> bool:
         """Reserve one call; False when the budget might not hold it."""
-        if (self.budget.limited or self.allowance is not None) and not self._room():
+        if self.allowance is not None and not self._room():
             return False
         self.in_flight += 1
         return True
 
     def _room(self) -> bool:
-        if not self._known:
-            return self.in_flight == 0 and not self.without_count
         calls = self.in_flight + 1
-        if not self._within_own(calls):
-            return False
-        if self.allowance is None or self._within_granted(calls):
+        if self._within_granted(calls):
             return True
         if self._changed:
             self.renew()
         return self._within_granted(calls)
-
-    def _within_own(self, calls: int) -> bool:
-        budget = self.budget
-        tokens = self._charged_tokens + calls * self._largest_tokens
-        dollars = self._charged_usd + calls * self._largest_usd
-        within_tokens = budget.max_tokens is None or tokens <= budget.max_tokens
-        return within_tokens and (budget.max_cost_usd is None or dollars <= budget.max_cost_usd + 1e-12)
 
     def _within_granted(self, calls: int) -> bool:
         tokens = self._used_tokens + calls * self._largest_tokens
@@ -186,7 +142,7 @@ class Spending:
 
     def renew(self) -> None:
         """Set aside what the calls in flight and about as many after them may take."""
-        if self.allowance is None or not self._known:
+        if self.allowance is None:
             return
         calls = 2 * self.in_flight + CALLS_AHEAD
         self._granted = self.allowance.renew(
@@ -211,14 +167,11 @@ class Spending:
             self.completion_tokens += completion
             self._largest_tokens = max(self._largest_tokens, tokens)
             self._largest_usd = max(self._largest_usd, dollars)
-            self._known = True
         elif response.failure is Outcome.PROVIDER_ERROR:
             return
         else:
             tokens, dollars = self._largest_tokens, self._largest_usd
             self.without_count += 1
-        self._charged_tokens += tokens
-        self._charged_usd += dollars
         self._used_tokens += tokens
         self._used_usd += dollars
 

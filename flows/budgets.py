@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import uuid
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from flows.budget import Budget, Granted
 from flows.expenses import TOKENS_PER_PERSONA
 from flows.ordering import is_embedded
 from metrics.errors import BadInputError
-from registry.ledger.spending import Bound, Prices, Room, stated_prices
+from registry.ledger.spending import Bound, Room, stated_prices
 
 if TYPE_CHECKING:
     from flows.collecting import Limits
@@ -79,40 +80,49 @@ def budgets_of(workspace: Workspace, audit: Audit, limits: Limits) -> tuple[Budg
     """
     service, release = workspace.home.service, audit.release
     family = service.family(release.family).budget
-    prices = prices_in(workspace)
+    prices = KnownPrices(workspace)
     allowance = LedgerAllowance(workspace.ledger, audit, limits, service.budget, family, prices)
     bounds = [bound for bound, _, _ in allowance.bounds(Month.of(workspace.ledger.moment()))]
-    in_money = any(bound.usd is not None for bound in bounds)
-    price = stated_prices(release) or (prices(release) if in_money else None) or (None, None)
+    if in_money := any(bound.usd is not None for bound in bounds):
+        prices.look_up([release.uri])
+    price = (prices(release) if in_money else stated_prices(release)) or (None, None)
     # A large call: the largest of the audit so far, else what its prompt and its personas take. Two characters a token
     # is more than any tokenizer needs for the prompts of an audit.
     seen = workspace.ledger.spent(audit_id=audit.id).largest_tokens
     answer = audit.plan.sampling.max_tokens or TOKENS_PER_PERSONA * int(audit.plan.options.get("per_call", 1))
     prompt = max((len(text) for text in audit.plan.prompts.values()), default=0) // 2
     budget = Budget(first_call_tokens=max(seen, prompt + answer), price_input=price[0], price_output=price[1])
-    allowance.uncounted_tokens = budget.first_call_tokens or 0
+    allowance.uncounted_tokens = budget.first_call_tokens
     if in_money:
         allowance.refuse_unknown_prices()
     return budget, allowance if bounds else None
 
 
-def prices_in(workspace: Workspace) -> Prices:
-    """Prices as an audit was ordered with them, else as the registry has them now; the embedded model costs nothing."""
-    known: dict[str, tuple[float, float] | None] = {}
+class KnownPrices:
+    """Prices as an audit was ordered with them, else as the registry had them when it was asked; the embedded model is free.
 
-    def prices(release: ModelRelease) -> tuple[float, float] | None:
+    Prices are asked for inside the ledger's transactions, which must not wait for MLflow: only `look_up` asks the registry.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._found: dict[str, tuple[float, float] | None] = {}
+
+    def __call__(self, release: ModelRelease) -> tuple[float, float] | None:
         if is_embedded(release):
             return 0.0, 0.0
-        if (stated := stated_prices(release)) is not None:
-            return stated
-        if release.uri not in known:
-            try:
-                known[release.uri] = stated_prices(workspace.releases.find(release.uri))
-            except BadInputError:
-                known[release.uri] = None
-        return known[release.uri]
+        return stated_prices(release) or self._found.get(release.uri)
 
-    return prices
+    def look_up(self, releases: Iterable[str]) -> bool:
+        """Ask the registry for prices that were not asked for yet; whether one was found."""
+        found = False
+        for uri in set(releases) - self._found.keys():
+            try:
+                self._found[uri] = stated_prices(self._workspace.releases.find(uri))
+            except BadInputError:
+                self._found[uri] = None
+            found = found or self._found[uri] is not None
+        return found
 
 
 class LedgerAllowance:
@@ -125,7 +135,7 @@ class LedgerAllowance:
         limits: Limits,
         month: BudgetSettings,
         family: BudgetSettings | None,
-        prices: Prices,
+        prices: KnownPrices,
     ) -> None:
         self.ledger, self.audit, self.prices = ledger, audit, prices
         self.limits, self.month, self.family = limits, month, family
@@ -173,7 +183,10 @@ class LedgerAllowance:
 
     def refuse_unknown_prices(self) -> None:
         """Refuse a budget in money that nobody could keep."""
-        for state in self.states():
+        states = self.states()
+        if self._looked_up([state.room for state in states]):
+            states = self.states()
+        for state in states:
             if state.room.bound.usd is None:
                 continue
             unpriced = set(state.room.spent.unpriced)
@@ -189,7 +202,20 @@ class LedgerAllowance:
     def renew(self, tokens: int, usd: float, one_call_tokens: int) -> Granted:
         """Set aside what the next calls may take."""
         bounds = self.bounds(Month.of(self.ledger.moment()))
-        tokens, usd, rooms = self.ledger.set_aside(
+        granted = self._set_aside(bounds, tokens, usd)
+        if self._looked_up(granted[2]):  # somebody else began to audit a release without a stated price
+            granted = self._set_aside(bounds, tokens, usd)
+        tokens, usd, rooms = granted
+        states = [
+            BudgetState(words=words, room=room, ends=ends) for (_, words, ends), room in zip(bounds, rooms, strict=True)
+        ]
+        tightest = min(states, key=_left)
+        return Granted(tokens=tokens, usd=usd, why=tightest.why_reached(one_call_tokens))
+
+    def _set_aside(
+        self, bounds: Sequence[tuple[Bound, str, str]], tokens: int, usd: float
+    ) -> tuple[int, float, list[Room]]:
+        return self.ledger.set_aside(
             self.holder,
             [bound for bound, _, _ in bounds],
             tokens,
@@ -197,11 +223,10 @@ class LedgerAllowance:
             prices=self.prices,
             uncounted_tokens=self.uncounted_tokens,
         )
-        states = [
-            BudgetState(words=words, room=room, ends=ends) for (_, words, ends), room in zip(bounds, rooms, strict=True)
-        ]
-        tightest = min(states, key=_left)
-        return Granted(tokens=tokens, usd=usd, why=tightest.why_reached(one_call_tokens))
+
+    def _looked_up(self, rooms: Sequence[Room]) -> bool:
+        """Ask the registry for prices that budgets in money lack, outside of any transaction; whether one was found."""
+        return self.prices.look_up(uri for room in rooms if room.bound.usd is not None for uri in room.spent.unpriced)
 
     def close(self) -> None:
         """Give back what is set aside."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import datetime
 import logging
 import math
 import random
@@ -16,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, Self
 
-from flows.endpoints import host_of, on_loopback, usable_key
+from flows.endpoints import PROVIDER_URL, host_of, on_loopback, usable_key
 from flows.load import Call, LoadControl, LoadEndedError, PauseTooLongError
 from flows.provider_errors import (
     TOO_LONG_CODES,
@@ -32,10 +31,10 @@ from flows.tries import Tries
 from flows.wire import answer_form, small, text_of, usage_of
 from metrics.errors import BadInputError
 from registry.audits.plan import Decoding, Outcome, Request, Response, Sampling
+from registry.ledger.connection import utc_now
 
-__all__ = ["ChatModel", "EndpointError", "OpenAIChat", "first_answer", "utc_now"]
+__all__ = ["ChatModel", "EndpointError", "OpenAIChat"]
 
-PROVIDER_URL = "https://api.openai.com/v1"
 MAX_ADAPTATIONS = 12
 CHARACTERS_A_TOKEN = 4.0
 TOKENS_OF_AN_ANSWER = 1000  # until the first answer says how long they are
@@ -52,23 +51,6 @@ class ChatModel(Protocol):
     async def aclose(self) -> None:
         """Release connections."""
         ...
-
-
-async def first_answer(chat: ChatModel, request: Request) -> tuple[Response, dict[str, Any]]:
-    """The first call of an audit, which counts, and the sampling parameters that the endpoint refused.
-
-    Uses the model's ``probe`` when it has one; other models answer as usual and refuse nothing.
-    """
-    probe = getattr(chat, "probe", None)
-    if probe is None:
-        return await chat.answer(request), {}
-    response, differences = await probe(request)
-    return response, differences
-
-
-def utc_now() -> str:
-    """The time now, as ISO text in UTC with milliseconds."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
 class OpenAIChat:
@@ -279,15 +261,15 @@ class OpenAIChat:
 
     async def _asked(self, request: Request, left_s: float) -> Response | ProviderError:
         messages: Any = [dict(message) for message in request.messages]
-        started = self._monotonic()
+        started, limit_s = self._monotonic(), min(self._timeout_s, left_s)
         try:
-            async with asyncio.timeout(min(self._timeout_s, left_s)):
+            async with asyncio.timeout(limit_s):
                 completion = await self._client.chat.completions.create(
                     model=self.model, messages=messages, extra_body=self._body(request)
                 )
         except TimeoutError:
             # The whole try is timed here: the SDK's limit starts anew with every chunk that trickles in.
-            words = f"no answer within {self._timeout_s:g} s"
+            words = f"no answer within {limit_s:.3g} s"
             return ProviderError(words=words, outcome=Outcome.TIMED_OUT, transient=True)
         except Exception as error:
             failure = provider_error(error, now=time.time())

@@ -44,8 +44,8 @@ def duty_clock(home: str | None = None) -> dict[str, Any]:
     return dataclasses.asdict(report)
 
 
-def looked(workspace: Workspace, start: Start | None, tell: Tell) -> SweepReport:
-    """One look of the duty clock by the clock of this machine.
+def looked(workspace: Workspace, start: Start | None, tell: Tell, *, publish: bool = True) -> SweepReport:
+    """One look of the duty clock by the clock of this machine. Prefect's automations are told of releases that are new.
 
     Raises
     ------
@@ -53,17 +53,13 @@ def looked(workspace: Workspace, start: Start | None, tell: Tell) -> SweepReport
         Where there is no configuration: a look from there would end every duty.
     """
     refuse_unconfigured(workspace.home)
-    report = swept(workspace, dt.datetime.now(dt.UTC), start=start, tell=tell)
+    report = swept(workspace, dt.datetime.now(dt.UTC), start=start, tell=tell, publish=publish)
     for name in report.arrived:
+        tell(f"models:/{name} was registered")
         family, _, version = name.rpartition("/")
-        told_of_arrival(workspace, family, int(version), "poll")
+        once = f"{workspace.ledger.identity} {name}"
+        emit(REGISTERED, family, int(version), {"release": f"models:/{name}"}, once=once)
     return report
-
-
-def told_of_arrival(workspace: Workspace, family: str, version: int, source: str) -> None:
-    """Tell Prefect's automations that a release was registered."""
-    once = f"{workspace.ledger.identity} {family}/{version}"
-    emit(REGISTERED, family, version, {"release": f"models:/{family}/{version}", "seen_by": source}, once=once)
 
 
 def configuration_digest(workspace: Workspace) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flows.budgets import budgets_of
-from flows.chat import PROVIDER_URL, OpenAIChat, utc_now
+from flows.chat import OpenAIChat
 from flows.collection import CollectionReport, Progress, collect
-from flows.endpoints import host_of
+from flows.endpoints import PROVIDER_URL, host_of
 from flows.load import LoadControl, LoadLimits
 from flows.ordering import EMBEDDED_SCHEME, is_embedded
 from flows.secret_values import secret
@@ -22,6 +22,7 @@ from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import Request, Response
 from registry.ledger.claims import Worker
+from registry.ledger.connection import utc_now
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
@@ -84,7 +85,7 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
 
 def open_requests(workspace: Workspace, audit: Audit, *, failed: bool = False) -> list[tuple[Request, int]]:
     """Requests that wait for an answer, each with the number of the attempt; ``failed`` takes failures up again."""
-    attempts = {(answer.index, answer.repeat): answer for answer in workspace.ledger.responses(audit.id)}
+    attempts = {(answer.index, answer.repeat): answer for answer in workspace.ledger.outcomes(audit.id)}
     # An audit that never got a single answer is asked again as a whole.
     failed = failed or all(answer.failure is not None for answer in attempts.values())
     work = []

@@ -29,6 +29,7 @@ class Progress:
     Parameters
     ----------
     done, total : requests with an answer or a failure, and requests in all (None when that is not known)
+    of_others : how many of those done other workers brought in; the other numbers besides rate_per_s and eta_s are this one's
     failed : requests without an answer; in_flight : calls under way
     elapsed_s, rate_per_s : seconds since the start, and requests done per second
     eta_s : seconds left at this rate; None when it cannot be said
@@ -49,6 +50,7 @@ class Progress:
     mean_in_flight: float | None = None
     limit: int | None = None
     waits_for: str = ""
+    of_others: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,7 @@ class CollectionReport:
     prompt_tokens, completion_tokens : as reported; without_count : answers that reported none
     cost_usd : None when a price or any count is unknown
     served_models : answers by the model id that the provider says answered
-    mean_limit, lowest_limit, highest_limit : calls that might have been under way; None without load control
+    lowest_limit, highest_limit : calls that might have been under way; None without load control
     refused, falls, paused_s : calls that the provider refused for too many, how often the limit fell, and seconds for
         which nothing could begin because the provider had asked to wait
     """
@@ -87,7 +89,6 @@ class CollectionReport:
     without_count: int
     cost_usd: float | None
     served_models: Mapping[str, int]
-    mean_limit: float | None = None
     lowest_limit: int | None = None
     highest_limit: int | None = None
     refused: int = 0
@@ -131,8 +132,8 @@ async def collect(
     on_response : stores a response; called once for each, when it arrives and before it counts. What it raises
         ends the collection.
     stop : when set, no further call is made, and calls in flight are finished
-    budget : limits, kept by reserving the largest call seen for each call in flight; also the prices
-    allowance : budgets that others spend from too; given back at the end
+    budget : prices, and the size of a large call
+    allowance : limits, kept by reserving the largest call seen for each call in flight; given back at the end
     load : the load control that ``chat`` takes its slots from, already open; the requests that wait for one are at most
         ``concurrency``, too
     tell : takes remarks for the user, such as that far fewer calls are under way than might be
@@ -348,7 +349,6 @@ class _Run:
             without_count=self.spending.without_count,
             cost_usd=state.cost_usd,
             served_models=dict(self.served),
-            mean_limit=reached.mean_limit if reached else None,
             lowest_limit=reached.lowest_limit if reached else None,
             highest_limit=reached.highest_limit if reached else None,
             refused=reached.refused if reached else 0,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from flows.blessing import baseline_comparisons
 from flows.instrument import newest_checks, split_checked
-from flows.judging import judged
+from flows.judging import judged, judged_again
 from flows.outbox import audit_content
 from flows.publishing import publish_at_once
 from flows.reference import reference_audit
@@ -79,11 +79,11 @@ def closed(workspace: Workspace, audit: Audit) -> Audit:
     done, total = workspace.ledger.progress(audit.id)
     if done < total:
         return audit if audit.state == "open" else workspace.ledger.change(audit.id, state="open", finished_at=None)
-    failures = [answer.failure is not None for answer in workspace.ledger.responses(audit.id)]
+    failures = [answer.failure is not None for answer in workspace.ledger.outcomes(audit.id)]
     if failures and all(failures):
         return audit  # it stays open: an audit without a single answer is no evidence of anything
     state = "incomplete" if any(failures) else "complete"
-    if audit.state == state:
+    if audit.state == state and audit.scoring_version != "":  # empty: requests were asked again, and some failed again
         return audit
     return workspace.ledger.change(audit.id, state=state, finished_at=workspace.ledger.clock())
 
@@ -94,10 +94,7 @@ def concluded(
     """Score a finished audit, compare it with its reference and the blessed baselines, watch over it, and publish."""
     from flows.alerts import alerted, deliver
 
-    result = scored(workspace, workspace.ledger.audit(audit.id))
-    conclusion = Conclusion(result, None, None, "")
-    if compare:
-        conclusion = _compared(workspace, audit, tell)
+    conclusion = _compared(workspace, audit, tell) if compare else Conclusion(scored(workspace, audit), None, None, "")
     if publish:
         if compare:  # first: publishing takes seconds, and what is to be told must not die with it
             alerted(workspace, conclusion, send=False)
@@ -112,13 +109,14 @@ def _compared(workspace: Workspace, audit: Audit, tell: Tell) -> Conclusion:
     previous, reference, note = reference_audit(workspace, audit)
     comparison = judged(workspace, reference, audit, policy, note or None) if reference is not None else None
     others = baseline_comparisons(workspace, audit, policy, tell, besides=reference)
+    judged_again(workspace, audit)
     split_checked(workspace, audit)
     checks = newest_checks(workspace, audit)
     watch = watched(workspace, audit)
     if watch is not None and not any(check.state == "moved" for check in checks):
         ask(workspace, watch)
     # after the comparisons: the first of a family freezes its names, and scores are made again with them
-    result = scored(workspace, workspace.ledger.audit(audit.id))
+    result = scored(workspace, audit)
     workspace.ledger.publish_audit_later(audit.id, audit_content(result.audit, checks, watch))
     return Conclusion(
         result,

@@ -22,6 +22,7 @@ from flows.channels.message import RECOVERED, Message, trial_message
 from flows.finding_kinds import is_worse
 from flows.incidents import Moment, channels_of, moment_of
 from metrics.errors import BadInputError
+from registry.ledger.connection import moment_text
 from registry.ledger.incidents import DEAD, SENDING, WAITING, Incident, Notice
 from registry.ledger.leases import later
 from registry.ledger.ownership import Owner
@@ -202,8 +203,8 @@ def quiet_until(quiet: QuietHours, severity: str, at: str) -> str | None:
         return None
     day = local.date() + dt.timedelta(days=1) if over_midnight and clock >= begin else local.date()
     # A wall time that comes twice means the second: the night is not over at the first.
-    then = dt.datetime.combine(day, end, tzinfo=zone).replace(fold=1).astimezone(dt.UTC)
-    return then.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    then = dt.datetime.combine(day, end, tzinfo=zone).replace(fold=1)
+    return moment_text(then)
 
 
 # The message -------------------------------------------------------------------------------------------------------

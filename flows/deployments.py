@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import zoneinfo
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from flows.duties import ANCHOR, Duty, duties_of
+from flows.duties import ANCHOR, Duty, anchor_of, duties_of
 from flows.service_settings import ServiceSettings, length_of_time
 from metrics.errors import BadInputError
 from registry.audits.plan import content_hash
@@ -108,7 +107,7 @@ def _of_duty(duty: Duty, pool: str, owner: tuple[str, ...]) -> Wanted:
             "personas": audit.personas,
             "again": True,
             "options": audit.options,
-            "limits": {"concurrency": audit.concurrency},
+            "limits": audit.limits,
             "duty": duty.name,
             "share": audit.share,
         },
@@ -146,12 +145,9 @@ def _schedule(duty: Duty) -> dict[str, Any]:
     audit = duty.audit
     if audit.cron is not None:
         return {"cron": audit.cron, "timezone": audit.zone}
-    anchor = dt.datetime.fromisoformat(audit.anchor or ANCHOR)
-    if anchor.tzinfo is None:
-        anchor = anchor.replace(tzinfo=zoneinfo.ZoneInfo(audit.zone) if audit.anchor else dt.UTC)
     return {
         "interval": length_of_time(audit.every or "").total_seconds(),
-        "anchor_date": anchor.astimezone(dt.UTC).isoformat(),
+        "anchor_date": anchor_of(duty.clock).isoformat(),
         "timezone": "UTC",  # the steps are counted in UTC, as the duty clock counts them
     }
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from flows.doctor import Finding
 from flows.doctor_services import WITHIN_S, readable
+from flows.setting_types import NEWEST
 from flows.settings import Home
+from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
     from registry.releases import ModelRelease
@@ -21,26 +23,60 @@ _one_at_a_time = threading.Lock()
 
 
 def releases(home: Home) -> tuple[ModelRelease, ...]:
-    """The newest release of each family: as the registry has it, else as it was when it was audited last."""
-    with _one_at_a_time:  # two checks ask, and opening MLflow takes seconds
-        return _releases(home)
+    """What is audited: the newest release of each family, and those that spiritlevel.yaml names."""
+    found = known_releases(home)
+    return tuple(dict.fromkeys(found[key] for key in sorted(found)))
+
+
+def known_releases(home: Home) -> dict[tuple[str, str], ModelRelease]:
+    """Releases by family and 'newest', '@alias' or version: as the registry has them, else as the ledger does."""
+    with _one_at_a_time:  # several checks ask, and opening MLflow takes seconds
+        return _known_releases(home)
 
 
 @functools.lru_cache(maxsize=1)
-def _releases(home: Home) -> tuple[ModelRelease, ...]:
+def _known_releases(home: Home) -> dict[tuple[str, str], ModelRelease]:
+    from flows.secret_values import take_credentials
     from registry.releases import Releases
 
-    found: dict[str, ModelRelease] = {}
+    try:
+        families = home.service.families
+    except BadInputError:  # another check says so
+        families = {}
+    named = [(family, name) for family, said in families.items() for name in said.releases if name != NEWEST]
+    found: dict[tuple[str, str], ModelRelease] = {}
     with contextlib.suppress(Exception):  # MLflow is away, or was never made: another check says so
+        take_credentials()
         if home.tracking_uri.startswith("sqlite:") and not (home.path / "mlflow.db").exists():
             raise FileNotFoundError
-        for release in Releases(home.tracking_uri, home.artifact_root).list():
-            found[release.family] = release
+        registry = Releases(home.tracking_uri, home.artifact_root)
+        found |= {(release.family, NEWEST): release for release in registry.list()}
+        for family, name in named:
+            with contextlib.suppress(BadInputError):  # it is not there yet
+                found[family, name] = registry.find(f"{family}{name if name.startswith('@') else f'/{name}'}")
     if not found:
         with readable(home) as ledger:
-            for audit in ledger.audits() if ledger is not None else ():
-                found[audit.release.family] = audit.release
-    return tuple(found[family] for family in sorted(found))
+            audited = ledger.audited_releases() if ledger is not None else []
+        found |= {(release.family, NEWEST): release for release in audited}
+        found |= {key: one for one in audited if (key := (one.family, str(one.version))) in named}
+    return found
+
+
+def budgets(home: Home) -> Iterable[Finding]:
+    """Whether every budget in money can be kept: the newest release of its family has prices."""
+    from flows.service_checks import refuse_unpriced
+
+    try:
+        settings = home.service
+    except BadInputError:  # another check says so
+        return
+    found = known_releases(home)
+    try:
+        refuse_unpriced(settings, home.service_file, lambda family: found.get((family, NEWEST)))
+    except BadInputError as error:
+        yield Finding("budgets", "failed", str(error), "the service does not begin like this")
+    else:
+        yield Finding("budgets", "ok", "no budget in money lacks prices")
 
 
 def keys(home: Home) -> Iterable[Finding]:
@@ -49,8 +85,8 @@ def keys(home: Home) -> Iterable[Finding]:
 
     wanted: dict[str, list[str]] = {}
     for release in releases(home):
-        if release.api_key_env:
-            wanted.setdefault(release.api_key_env, []).append(f"the family {release.family}")
+        if release.api_key_env and (user := f"the family {release.family}") not in wanted.get(release.api_key_env, ()):
+            wanted.setdefault(release.api_key_env, []).append(user)
     for name, channel in home.service.channels.items():
         extra = {key: value for key, value in (channel.model_extra or {}).items() if key.endswith("_env")}
         for variable in (channel.url_env, channel.secret_env, *extra.values()):
@@ -74,12 +110,13 @@ def keys(home: Home) -> Iterable[Finding]:
 
 def endpoints(home: Home) -> Iterable[Finding]:
     """Whether each endpoint answers to the key it is to get; its list of models costs nothing."""
+    from flows.endpoints import PROVIDER_URL
     from flows.ordering import is_embedded
 
     wanted: dict[tuple[str, str | None], ModelRelease] = {}
     for release in releases(home):
         if not is_embedded(release):
-            wanted.setdefault((release.base_url or "https://api.openai.com/v1", release.api_key_env), release)
+            wanted.setdefault((release.base_url or PROVIDER_URL, release.api_key_env), release)
     shown = list(wanted.items())[:MOST_ENDPOINTS]
     with ThreadPoolExecutor(max_workers=MOST_ENDPOINTS) as pool:
         yield from pool.map(lambda item: _endpoint(item[0][0], item[0][1], item[1]), shown)
@@ -92,14 +129,17 @@ def endpoints(home: Home) -> Iterable[Finding]:
 def _endpoint(base_url: str, variable: str | None, release: ModelRelease) -> Finding:
     import requests
 
-    from flows.endpoints import host_of, on_loopback
+    from flows.endpoints import host_of, on_loopback, usable_key
     from flows.secret_values import secret, secret_present
 
-    host = host_of(base_url)
-    if variable and not secret_present(variable):
-        return Finding("endpoints", "warning", f"{host} was not asked: its key is missing", f"set {variable}")
-    key = secret(variable, release.uri)
-    headers = {"Authorization": f"Bearer {key.strip()}"} if key else {}
+    try:
+        host = host_of(base_url)
+        if variable and not secret_present(variable):
+            return Finding("endpoints", "warning", f"{host} was not asked: its key is missing", f"set {variable}")
+        key = usable_key(secret(variable, release.uri), variable)
+    except BadInputError as error:
+        return Finding("endpoints", "failed", f"{release.uri}: {error}", "correct what the sentence names")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
     session = requests.Session()
     session.trust_env = not on_loopback(base_url)
     try:

@@ -12,9 +12,11 @@ import os
 import socket
 import urllib.parse
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.doctor import Finding, State
+from flows.endpoints import on_loopback
 from flows.settings import Home
 from registry.ledger.opening import LedgerError
 
@@ -43,7 +45,8 @@ def ledger(home: Home) -> Iterable[Finding]:
     yield _schema(state, said)
     if state.skew_s is not None:
         yield _skew("the database", state.skew_s)
-    if state.encrypted is False and not _near(urllib.parse.urlsplit(home.ledger_url).hostname):
+    near = on_loopback(home.ledger_url) or not urllib.parse.urlsplit(home.ledger_url).hostname  # or a socket
+    if state.encrypted is False and not near:
         yield Finding(
             "ledger",
             "warning",
@@ -73,10 +76,6 @@ def _skew(whose: str, ahead_s: float) -> Finding:
     return Finding("clock", state, f"the clock of {whose} is {abs(ahead_s):.0f} s {way} this machine's", todo)
 
 
-def _near(host: str | None) -> bool:
-    return host in (None, "", "localhost", "127.0.0.1", "::1")
-
-
 @contextlib.contextmanager
 def readable(home: Home) -> Iterator[Ledger | None]:
     """The ledger, when it is there and needs no migration: looking must change nothing."""
@@ -103,11 +102,10 @@ def outboxes(home: Home) -> Iterable[Finding]:
     with readable(home) as ledger:
         if ledger is None:
             return
-        publications, notices = ledger.publication_totals(), ledger.notice_totals()
-        waiting = sum(publications.values())
+        waiting, notices = ledger.waiting_publications(), ledger.notice_totals()
         if waiting:
-            first = ledger.waiting_publications()[0]
-            said = f"{waiting} results wait for MLflow" + (f"; {first.detail}" if first.detail else "")
+            why = next((row.detail for row in waiting if row.detail), "")
+            said = f"{len(waiting)} results wait for MLflow" + (f"; {why}" if why else "")
             yield Finding("outbox", "warning", said, "the service publishes them; 'spiritlevel publish' does at once")
         else:
             yield Finding("outbox", "ok", "nothing waits for MLflow")
@@ -131,7 +129,8 @@ def duties(home: Home) -> Iterable[Finding]:
         if dead:
             audits = ", ".join(str(worker.audit_id) for worker in dead[:10])
             todo = "the duty clock takes it up; without one, give the same order again"
-            yield Finding("duties", "warning", f"work on audits {audits} ended without a word: {dead[0].why}", todo)
+            which = f"{'audit' if len(dead) == 1 else 'audits'} {audits}"
+            yield Finding("duties", "warning", f"work on {which} ended without a word: {dead[0].why}", todo)
         else:
             yield Finding("duties", "ok", "no work was left behind")
         limit = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=LATE_S)
@@ -162,15 +161,14 @@ def _service(home: Home) -> Finding:
 
 def mlflow(home: Home) -> Iterable[Finding]:
     """Whether MLflow answers, in which version, and takes a file."""
+    from flows.secret_values import take_credentials
     from registry.stores import REMOTE
 
+    take_credentials()
     uri = home.tracking_uri
     client = importlib.metadata.version("mlflow")
     if urllib.parse.urlsplit(uri).scheme not in REMOTE:
-        place = (
-            urllib.parse.urlsplit(uri).path.removeprefix("/") if uri.startswith("sqlite:") else uri.partition(":")[0]
-        )
-        yield Finding("mlflow", "ok", f"a store of its own ({place}), opened by mlflow {client}; no server")
+        yield _store(uri, client)
         return
     answer = _mlflow_get(uri, "/version")
     if answer is None:
@@ -187,6 +185,25 @@ def mlflow(home: Home) -> Iterable[Finding]:
     if (skew := _date_skew(answer)) is not None:
         yield _skew("MLflow", skew)
     yield _artifacts(uri)
+
+
+def _store(uri: str, client: str) -> Finding:
+    """A store without a server: whether its file is a database. Opening it would make or migrate it."""
+    from registry.stores import StoreDamagedError, refuse_damage
+
+    if not uri.startswith("sqlite:"):
+        return Finding(
+            "mlflow", "ok", f"a store of its own ({uri.partition(':')[0]}), opened by mlflow {client}; no server"
+        )
+    path = Path(uri.removeprefix("sqlite:///"))
+    if not path.exists():
+        return Finding("mlflow", "ok", f"no store yet at {path}: mlflow {client} makes it with the first release")
+    try:
+        refuse_damage(path)
+    except StoreDamagedError as error:
+        return Finding("mlflow", "failed", str(error), "move it away, then 'spiritlevel publish --rebuild'")
+    said = f"a store of its own ({path}, {path.stat().st_size / 1e6:.1f} MB), opened by mlflow {client}; no server"
+    return Finding("mlflow", "ok", said)
 
 
 def _mlflow_get(uri: str, path: str) -> Response | None:
@@ -260,10 +277,11 @@ def prefect(home: Home) -> Iterable[Finding]:
     said = f"{api} answers, version {server}; client {client}"
     yield Finding("prefect", "ok" if same else "warning", said, "" if same else "bring both to one minor version")
     if home.service.families:
-        yield from _pool(api, home.service.work_pool)
+        yield from _pool(home, api)
 
 
-def _pool(api: str, pool: str) -> Iterator[Finding]:
+def _pool(home: Home, api: str) -> Iterator[Finding]:
+    pool = home.service.work_pool
     name = urllib.parse.quote(pool, safe="")
     found = _prefect(api, f"/work_pools/{name}")
     if found is None or not found.ok:
@@ -278,16 +296,19 @@ def _pool(api: str, pool: str) -> Iterator[Finding]:
         yield Finding("prefect", "warning", f"no worker of the pool {pool!r} is online: runs wait", todo)
     wanted = {"flows": {"name": {"any_": ["duty-clock"]}}, "flow_runs": {"state": {"type": {"any_": ["COMPLETED"]}}}}
     runs = _rows(_prefect(api, "/flow_runs/filter", {**wanted, "sort": "END_TIME_DESC", "limit": 1}))
-    if not runs:
-        yield Finding(
-            "prefect", "warning", "the duty clock never ran there", "'spiritlevel deploy', and start a worker"
-        )
+    ago = (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(runs[0]["end_time"])).total_seconds() if runs else None
+    if ago is not None and ago <= LATE_S:
+        yield Finding("prefect", "ok", f"the duty clock ran {ago:.0f} s ago")
         return
-    ended = dt.datetime.fromisoformat(runs[0]["end_time"])
-    ago = (dt.datetime.now(dt.UTC) - ended).total_seconds()
-    late = ago > LATE_S
-    said = f"the duty clock ran {ago:.0f} s ago"
-    yield Finding("prefect", "warning" if late else "ok", said, "see whether workers take its runs" if late else "")
+    clock = _service(home)  # 'spiritlevel serve' is a clock itself, and then there needs to be none on Prefect
+    if clock.state == "ok":
+        yield Finding("prefect", "ok", f"{clock.said}, here and not on Prefect")
+    elif ago is None:
+        todo = "'spiritlevel deploy' and start a worker, or start 'spiritlevel serve'"
+        yield Finding("prefect", "warning", "the duty clock never ran there, and no service answers here", todo)
+    else:
+        todo = "see whether workers take its runs, or start 'spiritlevel serve'"
+        yield Finding("prefect", "warning", f"the duty clock ran {ago:.0f} s ago, and no service answers here", todo)
 
 
 def _rows(answer: Response | None) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from flows.doctor import Finding
+from flows.endpoints import on_loopback
 from flows.service_checks import refuse_unknown
 from flows.settings import Home, silence
 from flows.workspace import Workspace
@@ -63,9 +64,10 @@ def configuration(home: Home) -> Iterable[Finding]:
         except BadInputError as error:
             yield Finding("configuration", "failed", str(error), f"correct {home.service_file}")
             return
-        yield Finding("configuration", "ok", f"{home.service_file}: {families} families, pool {home.service.work_pool}")
+        counted = f"{families} {'family' if families == 1 else 'families'}"
+        yield Finding("configuration", "ok", f"{home.service_file}: {counted}, pool {home.service.work_pool}")
         host = home.service.service.host
-        if host not in ("127.0.0.1", "::1", "localhost"):
+        if not on_loopback(f"http://{f'[{host}]' if ':' in host else host}"):
             yield Finding(
                 "configuration",
                 "warning",

@@ -160,7 +160,7 @@ def _first(clock: Clock, after: dt.datetime) -> Slot | None:
 @functools.lru_cache(maxsize=4096)
 def _newest(clock: Clock, after: dt.datetime, until: dt.datetime, most: int) -> tuple[tuple[Slot, ...], int]:
     if clock.every is not None:
-        anchor, step = _anchor(clock), length_of_time(clock.every)
+        anchor, step = anchor_of(clock), length_of_time(clock.every)
         first, last = (after - anchor) // step + 1, (until - anchor) // step
         newest = [_step(anchor + count * step) for count in range(max(first, last - most + 1), last + 1)]
         return tuple(newest), max(0, last - first + 1)
@@ -176,7 +176,8 @@ def _times(clock: Clock, after: dt.datetime) -> Iterator[Slot]:
     return _steps(clock, after) if clock.every is not None else _cron_times(clock, after)
 
 
-def _anchor(clock: Clock) -> dt.datetime:
+def anchor_of(clock: Clock) -> dt.datetime:
+    """The moment in UTC from which the steps of an interval are counted."""
     anchor = dt.datetime.fromisoformat(clock.anchor or ANCHOR)
     if anchor.tzinfo is None:
         zone = zoneinfo.ZoneInfo(clock.zone) if clock.anchor is not None else dt.UTC
@@ -189,7 +190,7 @@ def _step(at: dt.datetime) -> Slot:
 
 
 def _steps(clock: Clock, after: dt.datetime) -> Iterator[Slot]:
-    anchor, step = _anchor(clock), length_of_time(clock.every or "")
+    anchor, step = anchor_of(clock), length_of_time(clock.every or "")
     for count in itertools.count((after - anchor) // step + 1):
         yield _step(anchor + count * step)
 

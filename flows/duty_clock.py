@@ -19,11 +19,13 @@ from flows.service_settings import ServiceSettings
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.ledger import duties as states
-from registry.ledger.duties import NOTHING_YET, DutyHistory, DutyRun, QueuedRun, Reconciled, StoredDuty, moment_text
+from registry.ledger.connection import moment_text
+from registry.ledger.duties import NOTHING_YET, DutyHistory, DutyRun, QueuedRun, Reconciled, StoredDuty
 from registry.ledger.leases import later
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
 from registry.ledger.store import Ledger
+from registry.releases import UnknownReleaseError
 
 Start = Callable[[Workspace, DutyRun], str | None]
 MOST_SKIPS = 200  # missed slots with a record of their own; older ones are counted
@@ -122,7 +124,8 @@ def due_now(workspace: Workspace, name: str, now: dt.datetime) -> DutyRun | None
     history = ledger.duty_histories().get(name, NOTHING_YET)
     if (found := _due(duty, stored, history, now)) is not None:
         _queued(ledger, found, history)
-    waiting = ledger.runs(name, states=(states.DUE,))
+    # A new version's is the clock's to hand out: it may have to wait for its reference.
+    waiting = [run for run in ledger.runs(name, states=(states.DUE,)) if run.kind in states.BY_THE_CLOCK]
     return waiting[-1] if waiting else None
 
 
@@ -156,7 +159,7 @@ def swept(
     due_runs = startable(workspace, now, trouble) if start is not None else []
     started = [run.id for run in due_runs if start is not None and _handed_out(workspace, run, now, start, trouble)]
     if publish:
-        _attempted(lambda: _results_out(workspace, now, tell), "publication to MLflow", trouble)
+        results_out(workspace, tell, trouble)
     return dataclasses.replace(report, started=tuple(started), trouble=tuple(trouble))
 
 
@@ -177,25 +180,35 @@ def _handed_out(workspace: Workspace, run: DutyRun, now: dt.datetime, start: Sta
 
 
 def startable(workspace: Workspace, now: dt.datetime, trouble: list[str]) -> list[DutyRun]:
-    """Runs that are due and may be handed out now, oldest first; a new version's waits for that of its reference."""
+    """Runs of declared duties that are due and may be handed out now, oldest first.
+
+    A new version's waits for that of its reference; one whose version is not registered (any more) is ended.
+    """
     moment = moment_text(now)
+    declared = {duty.name for duty in workspace.ledger.duties()}
     found: dict[int, DutyRun] = {}
     for run in workspace.ledger.runs(states=(states.DUE,)):
-        if run.next_at is not None and run.next_at > moment:
+        if run.duty not in declared or (run.next_at is not None and run.next_at > moment):
             continue
-        first: list[DutyRun] = []
+        first = [run]
         if run.kind == states.VERSION:
-            look = functools.partial(_waits_for, workspace, run, first)
-            if not _attempted(look, f"{run.duty}, {run.slot}", trouble):
-                continue
-        for one in first or [run]:
+            first = []
+            look = functools.partial(_first_of, workspace, run, first)
+            _attempted(look, f"{run.duty}, {run.slot}", trouble)
+        for one in first:
             if one.state == states.DUE and (one.next_at is None or one.next_at <= moment):
                 found[one.id] = one
     return list(found.values())
 
 
-def _waits_for(workspace: Workspace, run: DutyRun, first: list[DutyRun]) -> None:
-    first += reference_first(workspace, run)
+def _first_of(workspace: Workspace, run: DutyRun, first: list[DutyRun]) -> None:
+    """What is to be made first for a new version: its reference, or itself; nothing when it is not registered."""
+    try:
+        first += reference_first(workspace, run) or [run]
+    except UnknownReleaseError as error:
+        if workspace.releases.away:
+            raise
+        workspace.ledger.drop_run(run.id, states.SKIPPED, str(error))
 
 
 def _looked(
@@ -312,13 +325,16 @@ def _alerts_out(workspace: Workspace, now: dt.datetime) -> None:
     deliver(workspace, now)
 
 
-def _results_out(workspace: Workspace, now: dt.datetime, tell: Callable[[str], None]) -> None:
+def results_out(workspace: Workspace, tell: Callable[[str], None], trouble: list[str]) -> None:
+    """Empty the outbox to MLflow; what could not be done is added to ``trouble``."""
     from flows.publishing import publish_waiting
 
-    report = publish_waiting(workspace, tell)
-    if report.trouble:
-        raise BadInputError(report.trouble)
-    _alerts_out(workspace, now)
+    def publish() -> None:
+        report = publish_waiting(workspace, tell)
+        if report.trouble:
+            raise BadInputError("; ".join(report.trouble))
+
+    _attempted(publish, "publication to MLflow", trouble)
 
 
 def _attempted(step: Callable[[], None], what: str, trouble: list[str]) -> bool:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from flows.collecting import Limits
@@ -23,12 +22,13 @@ from flows.duty_state import NO_VERDICT as NO_VERDICT
 from flows.duty_state import in_words as in_words
 from flows.logs import about
 from flows.ordering import Order, ordered, plan_of, refuse_stranger
+from flows.redaction import without_secrets
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.ledger import duties as states
 from registry.ledger.claims import AuditInProgressError
-from registry.ledger.duties import DutyRun, moment_text
-from registry.ledger.leases import LEASE_S
+from registry.ledger.connection import moment_text
+from registry.ledger.duties import DutyRun
 from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
@@ -37,15 +37,14 @@ if TYPE_CHECKING:
     from registry.ledger.store import Ledger
 
 Tell = Callable[[str], None]
-Auditing = Callable[[Workspace, Audit, Limits, Tell], Conclusion | CollectionReport]
+Auditing = Callable[[Workspace, Audit, Limits, Tell], Conclusion | CollectionReport]  # with its alerts
 _log = logging.getLogger(__name__)
 
 FIRST_PAUSE = dt.timedelta(minutes=5)
 LONGEST_PAUSE = dt.timedelta(hours=6)
 MOST_ATTEMPTS = 12
+OVERLAP_PAUSE = dt.timedelta(minutes=1)
 AT_ONCE = (states.VERSION, states.REFERENCE)  # wait for a running audit instead of being refused
-_performing: set[tuple[str, int]] = set()  # runs that threads of this process perform
-_lock = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +62,7 @@ class OverlapError(Exception):
 
 
 def plainly_audited(workspace: Workspace, audit: Audit, limits: Limits, tell: Tell) -> Conclusion | CollectionReport:
-    """Ask, score, compare and publish in this process, without Prefect."""
+    """Ask, score, compare, alert and publish in this process, without Prefect."""
     from flows.auditing import run_audit
 
     return run_audit(workspace, audit, limits, tell=tell)
@@ -83,7 +82,7 @@ def performed(
     Parameters
     ----------
     now : the time by which it is late; owner : this process; both are found out by default
-    audited : makes one ordered audit; where a flow puts its tasks
+    audited : makes one ordered audit and tells what it found; where a flow puts its tasks
     """
     owner = owner or Owner.this_process()
     now = now or dt.datetime.now(dt.UTC)
@@ -105,15 +104,13 @@ def performed(
                 ended = _performed(workspace, duty, run, owner, audited, tell)
         except OverlapError as overlap:
             if run.kind in AT_ONCE:
-                return workspace.ledger.requeue_run(
-                    run_id, f"waited: {overlap}", next_at=moment_text(now), unbegun=True
-                )
+                again = moment_text(now + OVERLAP_PAUSE)  # not at once: whoever looks for what is due would never rest
+                return workspace.ledger.requeue_run(run_id, f"waited: {overlap}", next_at=again, unbegun=True)
             ended = Ended(state=states.REFUSED, why=str(overlap))
         except BadInputError as error:
-            ended = Ended(state=states.FAILED, why=str(error))
+            ended = Ended(state=states.FAILED, why=without_secrets(str(error)))
         except Exception as error:  # whatever it is, the next slot must come; it is told, and kept with the run
-            first = str(error).splitlines()[0][:500] if str(error) else ""
-            ended = Ended(state=states.FAILED, why=f"{type(error).__name__}: {first}")
+            ended = Ended(state=states.FAILED, why=in_one_line(error))
         tell(f"{run.duty}, due {run.due_at}: {ended.state}{': ' + ended.why if ended.why else ''}")
         said = {"duty": run.duty, "run": run.slot, "audit": ended.audit_id}
         _log.info("the run ended: %s", " ".join((ended.state, ended.why)).strip(), extra=said)
@@ -128,49 +125,28 @@ def performed(
         )
 
 
+def in_one_line(error: BaseException) -> str:
+    """What kind of error it is and its first line, without keys and passwords: those of libraries quote addresses.
+
+    >>> in_one_line(ConnectionError("postgresql://audit:hunter2@db/ledger is away"))
+    'ConnectionError: postgresql://audit:[secret removed]@db/ledger is away'
+    """
+    first = without_secrets(str(error)).splitlines()[:1]
+    return ": ".join([type(error).__name__, *(line[:500] for line in first)])
+
+
 def duty_of(workspace: Workspace, name: str) -> Duty:
     """A duty as it was declared last; workers on other machines need no configuration file for it."""
     stored = workspace.ledger.duty(name)
     return Duty.from_json(stored.name, stored.family, stored.definition)
 
 
-@contextmanager
-def held(ledger: Ledger, run_id: int, owner: Owner) -> Iterator[bool]:
+def held(ledger: Ledger, run_id: int, owner: Owner) -> AbstractContextManager[bool]:
     """Hold a run for a block, so that others see that it is performed; False when another process or thread has it.
 
     The lease is renewed beside the work. A process that dies stops doing so.
     """
-    this = (str(ledger.engine.url), run_id)
-    with _lock:
-        if this in _performing:
-            mine = False
-        else:
-            mine = ledger.take_lease(_lease_name(run_id), owner)
-            if mine:
-                _performing.add(this)
-    if not mine:
-        yield False
-        return
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(LEASE_S / 4):
-            ledger.take_lease(_lease_name(run_id), owner)
-
-    beside = threading.Thread(target=renew, name=f"lease of run {run_id}", daemon=True)
-    beside.start()
-    try:
-        yield True
-    finally:
-        over.set()
-        beside.join()
-        with _lock:
-            _performing.discard(this)
-        ledger.give_lease_back(_lease_name(run_id), owner)
-
-
-def _lease_name(run_id: int) -> str:
-    return f"duty run {run_id}"
+    return ledger.renewed(f"duty run {run_id}", owner)
 
 
 def _lateness(duty: Duty, run: DutyRun, late: dt.timedelta) -> str:
@@ -192,7 +168,8 @@ def _next_try(run: DutyRun, ended: Ended, now: dt.datetime) -> str | None:
 
 
 def _performed(workspace: Workspace, duty: Duty, run: DutyRun, owner: Owner, audited: Auditing, tell: Tell) -> Ended:
-    ledger, limits = workspace.ledger, _limits(duty)
+    ledger = workspace.ledger
+    limits = Limits(**duty.audit.limits, join=duty.audit.share > 1)
     if run.audit_id is not None:
         audit = ledger.audit(run.audit_id)
         _refuse_overlap(workspace, duty, run, audit.release, owner)
@@ -215,21 +192,9 @@ def _performed(workspace: Workspace, duty: Duty, run: DutyRun, owner: Owner, aud
     return dataclasses.replace(ended, state=states.OPEN, why=waits) if waits else ended
 
 
-def _limits(duty: Duty) -> Limits:
-    said, budget = duty.audit, duty.audit.budget
-    return Limits(
-        concurrency=said.concurrency,
-        budget_tokens=budget.tokens if budget else None,
-        budget_usd=budget.usd if budget else None,
-        join=said.share > 1,
-    )
-
-
 def _concluded(
     workspace: Workspace, audit: Audit, limits: Limits, audited: Auditing, tell: Tell
 ) -> tuple[Ended, Conclusion | None]:
-    from flows.alerts import alerted
-
     try:
         result = audited(workspace, audit, limits, tell)
     except AuditInProgressError as error:
@@ -237,7 +202,6 @@ def _concluded(
     if isinstance(result, CollectionReport):
         why = f"audit {audit.id} is not finished: {result.why or result.stopped_by}"
         return Ended(state=states.OPEN, why=why, audit_id=audit.id), None
-    alerted(workspace, result)
     return _ended(result), result
 
 
@@ -293,8 +257,10 @@ def _same_question(workspace: Workspace, release: ModelRelease, order: Order) ->
 
 
 def _made_already(workspace: Workspace, release: ModelRelease, order: Order) -> Audit | None:
-    """A finished audit of a release that was registered and audited by hand before the service looked."""
-    return next((audit for audit in reversed(_same_question(workspace, release, order)) if audit.concluded), None)
+    """A finished audit of a release that was registered and audited by hand, as large, before the service looked."""
+    size = plan_of(workspace, release, order).size
+    same = reversed(_same_question(workspace, release, order))
+    return next((audit for audit in same if audit.concluded and audit.plan.size >= size), None)
 
 
 def _audits_of(workspace: Workspace, duty: Duty) -> set[int]:
@@ -333,10 +299,12 @@ def _followed_up(
     from flows.replication import MOST_SAMPLES
 
     made: set[int] = set()
+    if conclusion.held:
+        return ""  # nothing is wanted before the instrument is steady
     full = _full_audit(workspace, duty, audit, conclusion)
     for more in (full, *[None] * MOST_SAMPLES):
         asked = more or _second_sample(workspace, duty, audit, made)
-        if asked is None or conclusion.held:
+        if asked is None:
             return ""
         made.add(asked.id)
         try:
@@ -355,7 +323,7 @@ def _full_audit(workspace: Workspace, duty: Duty, audit: Audit, conclusion: Conc
     from flows.watching import ask
 
     settings = workspace.home.configuration.watch
-    if conclusion.watch is None or conclusion.held or not settings.confirm or ask(workspace, conclusion.watch) is None:
+    if conclusion.watch is None or not settings.confirm or ask(workspace, conclusion.watch) is None:
         return None
     return _one_more(workspace, duty, audit, settings.confirm_personas, set())
 

@@ -6,6 +6,8 @@ import urllib.parse
 
 from metrics.errors import BadInputError
 
+PROVIDER_URL = "https://api.openai.com/v1"  # of a release that names no endpoint
+
 
 def on_loopback(base_url: str) -> bool:
     """Whether only this machine can be meant.

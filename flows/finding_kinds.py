@@ -28,6 +28,17 @@ KINDS: Mapping[str, str] = {
     "instrument-moved": "low",
     "improvement": "low",
 }
+#: How an incident of a kind ends, to be read after "it is over when".
+ENDS: Mapping[str, str] = {
+    "regression": "a later audit of the family is no longer worse than the same reference",
+    "drift": "a later audit of the release is no longer worse than its baseline",
+    "gate-failure": "a later audit passes the gate",
+    "coverage-collapse": "a later audit has enough usable answers",
+    "budget": "calls are made again",
+    "overdue": "an audit of the duty finishes, or it is not declared any more",
+    "no-verdict": "an audit of the duty ends with a verdict",
+    "instrument-moved": "the instrument is steady during a later audit",
+}
 REPLICATED = ("regression", "gate-failure")
 ONCE = ("improvement", "identity-changed")
 _LONGEST_KEY = 250

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flows.finding_kinds import ONCE, SEVERITIES, Finding, key_of, percent, probability
-from flows.scoring import finished, read_answers
+from flows.scoring import finished
+from flows.summaries import summary_of
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def collapsed_coverage(workspace: Workspace, conclusion: Conclusion) -> str:
             )
     if conclusion.comparison is None or channels.mixed_release:
         return ""
-    before = read_answers(workspace, workspace.ledger.audit(conclusion.comparison.previous_audit)).channels
+    before = summary_of(workspace, workspace.ledger.audit(conclusion.comparison.previous_audit)).channels
     fewer = (channels.coverage or 0) < (before.coverage or 0)
     return (coverage_withheld(before, channels, policy) or "") if fewer and not before.mixed_release else ""
 
@@ -295,7 +296,7 @@ def _identity(workspace: Workspace, conclusion: Conclusion) -> Iterator[Finding]
     earlier = [other for other in same if other.id < audit.id]
     if not earlier:
         return
-    before = read_answers(workspace, earlier[-1]).channels
+    before = summary_of(workspace, earlier[-1]).channels
     details = identity_changes(before, now)
     if not details:
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.channels.message import AGAIN, OPENED, RECOVERED
 from flows.finding_kinds import ONCE, REPLICATED, Finding, is_worse, plain
+from registry.ledger.connection import moment_text
 from registry.ledger.incidents import (
     ACKNOWLEDGED,
     CLOSED,
@@ -40,7 +41,7 @@ def moment_of(workspace: Workspace, now: Moment | None) -> str:
         return workspace.ledger.moment()
     if isinstance(now, str):
         return now
-    return now.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment_text(now)
 
 
 def channels_of(workspace: Workspace) -> dict[str, ChannelSettings]:
@@ -79,14 +80,15 @@ def body_of(
 def raised(workspace: Workspace, finding: Finding, now: Moment | None = None) -> Incident:
     """The incident of a finding: opened now, or the one that is open already, brought up to date.
 
-    A finding from an audit that its ended incident has seen already is old news and opens nothing.
+    A finding from an audit that its incident has seen already is old news: it opens nothing, and does not undo what a
+    second sample left of it.
     """
     ledger, now = workspace.ledger, moment_of(workspace, now)
     known = ledger.incidents(key=finding.key)
-    if known and known[-1].live:
-        return _seen_again(workspace, known[-1], finding, now)
     if known and finding.audit is not None and finding.audit <= (known[-1].seen_audit or 0):
         return known[-1]
+    if known and known[-1].live:
+        return _seen_again(workspace, known[-1], finding, now)
     opening = _opening(workspace, finding)
     incident, opened = ledger.open_incident(opening, now=now, notify=opened_notice(workspace, opening, now))
     return incident if opened or not incident.live else _seen_again(workspace, incident, finding, now)
@@ -139,12 +141,20 @@ def _seen_again(workspace: Workspace, incident: Incident, finding: Finding, now:
     return workspace.ledger.see_incident(incident, now=now, audit=finding.audit, **said)
 
 
-def noted(workspace: Workspace, incident: Incident, audit: int, verdict: str, why: str, now: str) -> Incident:
-    """The incident with what a later audit said of it, once an audit."""
+def noted(
+    workspace: Workspace,
+    incident: Incident,
+    audit: int,
+    verdict: str,
+    why: str,
+    now: str,
+    missing: Sequence[str] = (),
+) -> Incident:
+    """The incident with what a later audit said of it, once an audit; ``missing`` : what it would take to be over."""
     seen = [dict(item) for item in incident.evidence.get("seen", ())]
     if audit <= (incident.audit or 0) or any(item["audit"] == audit for item in seen):
         return incident
-    seen.append({"audit": audit, "verdict": verdict, "why": why, "at": now})
+    seen.append({"audit": audit, "verdict": verdict, "why": why, "at": now, "missing": list(missing)})
     evidence = dict(incident.evidence) | {"seen": seen[-_MOST_SEEN:]}
     return workspace.ledger.see_incident(incident, now=now, audit=audit, evidence=evidence)
 

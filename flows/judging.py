@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from flows.evidence import gathered
 from flows.ordering import refuse_stranger
-from flows.scoring import finished, frozen_names, read_answers, scored, scoring_version_of
+from flows.scoring import TRIES, finished, frozen_names, read_answers, scored, scoring_version_of
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.policy import Policy
@@ -86,12 +86,39 @@ def why_not_comparable(previous: Audit, current: Audit) -> str | None:
 def judged(
     workspace: Workspace, previous: Audit, current: Audit, policy: Policy, reason: str | None = None
 ) -> StoredComparison:
-    """The stored comparison of two audits under a policy, made now when there is none of today's scoring version."""
+    """The stored comparison of two audits under a policy, made now when there is none of today's scoring version.
+
+    Raises
+    ------
+    BadInputError : an audit of them is being asked again, and its answers come faster than they are compared
+    """
     if (kept := _kept(workspace, previous, current, policy)) is not None:
         return kept
+    for _ in range(TRIES):
+        if (made := _judged_now(workspace, previous, current, policy, reason)) is not None:
+            gathered(workspace, made)
+            return made
+    raise BadInputError(
+        f"audits {previous.id} and {current.id} cannot be compared now: requests of them are being asked again, and answers "
+        f"come faster than they are compared; do it when that is finished"
+    )
+
+
+def judged_again(workspace: Workspace, audit: Audit) -> None:
+    """Judge anew, each under its own policy, the comparisons that further answers of an audit on either side made out of date."""
+    for stale in workspace.ledger.unjudged(audit.id):
+        previous, current = (workspace.ledger.audit(side) for side in (stale.previous_audit, stale.current_audit))
+        judged(workspace, previous, current, Policy.from_json(stale.policy), why_not_comparable(previous, current))
+
+
+def _judged_now(
+    workspace: Workspace, previous: Audit, current: Audit, policy: Policy, reason: str | None
+) -> StoredComparison | None:
+    """The comparison of two audits, made of their answers and stored; None when further answers came meanwhile."""
     from metrics.verdicts import release_verdict, withheld
 
     ledger, protocol = workspace.ledger, workspace.protocol(current.protocol)
+    attempts = {audit.id: ledger.attempts(audit.id) for audit in (previous, current)}
     names = frozen_names(workspace, current)
     version = protocol.scoring_version(names)
     for audit in (previous, current):
@@ -105,11 +132,16 @@ def judged(
     verdict, why = release_verdict(rows, why_withheld)
     if verdict == "inconclusive":
         why += _deciding_size(workspace, previous, current, rows, policy)
-    stored = ledger.store_comparison(
-        previous, current, scoring_version=version, policy=policy.as_json(), verdict=verdict, why=why, results=rows
+    return ledger.store_comparison(
+        previous,
+        current,
+        scoring_version=version,
+        policy=policy.as_json(),
+        verdict=verdict,
+        why=why,
+        results=rows,
+        attempts=attempts,
     )
-    gathered(workspace, stored)
-    return stored
 
 
 def _kept(workspace: Workspace, previous: Audit, current: Audit, policy: Policy) -> StoredComparison | None:

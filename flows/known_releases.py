@@ -42,8 +42,6 @@ class KnownReleases:
         self._away_until = -1.0
         self._told = False
         self.add = registry.add
-        self.run_of = registry.run_of
-        self.describe = registry.describe
 
     @property
     def away(self) -> bool:

@@ -130,7 +130,6 @@ class LoadControl:
         self.state = LoadState(self.limits, now=monotonic(), shared=shared is not None)
         self.holder = uuid.uuid4().hex
         self.mean_tokens: collections.deque[int] = collections.deque(maxlen=50)
-        self.workers = 1
         self.on_pause: Callable[[], object] | None = None
         self._again: collections.deque[_Waiter] = collections.deque()  # further tries come before new requests
         self._new: collections.deque[_Waiter] = collections.deque()
@@ -351,7 +350,6 @@ class LoadControl:
 
     def _take(self, share: ProviderShare) -> None:
         now = self.now()
-        self.workers = share.workers
         self.state.shared_out(now, share.concurrency, share.calls_per_minute, share.tokens_per_minute)
         if share.paused_s > self.pause_left_s + 0.5:
             left = share.paused_s + self._spread() * min(1.0, 0.1 * share.paused_s)

@@ -45,7 +45,7 @@ class LoadStats:
 
     Parameters
     ----------
-    mean_in_flight, peak_in_flight : calls under way; mean_limit, lowest_limit, highest_limit : that might have been
+    mean_in_flight, peak_in_flight : calls under way; lowest_limit, highest_limit : that might have been
     recent_in_flight, limit : of the last seconds, and now
     refused : calls that were refused for too many; falls : times the limit fell
     paused_s : seconds for which nothing could begin because the provider had asked to wait
@@ -53,7 +53,6 @@ class LoadStats:
 
     mean_in_flight: float
     peak_in_flight: int
-    mean_limit: float
     lowest_limit: int
     highest_limit: int
     recent_in_flight: float
@@ -96,7 +95,7 @@ class LoadState:
         self._refused_windows = 0
         self._refused_last_began = -math.inf
         self._began_at = self._at = now
-        self._busy = self._open = self._paused = self._recent = 0.0
+        self._busy = self._paused = self._recent = 0.0
         self.peak = self.refusals = self.falls = 0
         self.lowest = self.highest = self.slots
 
@@ -256,7 +255,6 @@ class LoadState:
         if span <= 0:
             return
         self._busy += span * self.in_flight
-        self._open += span * self.slots
         self._paused += max(0.0, min(now, self.paused_until) - self._at)
         self._recent += (self.in_flight - self._recent) * -math.expm1(-span / RECENT_S)
         self._signals = _together(self._signals, Signals(), span)
@@ -275,11 +273,10 @@ class LoadState:
         self._pass(now)
         span = now - self._began_at
         # The average begins at nothing; divided by how much of it has been filled it is an average from the start.
-        filled = -math.expm1(-span / RECENT_S) if span > 0 else 1.0
+        filled = -math.expm1(-max(0.0, span) / RECENT_S) or 1.0
         return LoadStats(
             mean_in_flight=self._busy / span if span > 0 else 0.0,
             peak_in_flight=self.peak,
-            mean_limit=self._open / span if span > 0 else float(self.slots),
             lowest_limit=self.lowest,
             highest_limit=self.highest,
             recent_in_flight=self._recent / filled,

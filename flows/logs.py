@@ -13,7 +13,6 @@ import json
 import logging
 import logging.handlers
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -130,30 +129,20 @@ class SharedFile(logging.handlers.RotatingFileHandler):
         """A full disk must stop neither an audit nor print a traceback of its own."""
 
 
-class _Remarks(logging.StreamHandler[Any]):
-    """Warnings on standard error, where nothing else shows them; else Prefect would say each of them again."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if not logging.root.handlers:
-            self.stream = sys.stderr  # of now: it may have been exchanged
-            super().emit(record)
-
-
 def log_to(home: Home) -> None:
     """Log to the home's file from now on; with ``SPIRITLEVEL_LOG=json`` to standard error too, as containers want it.
 
     ``SPIRITLEVEL_LOG_LEVEL`` (``INFO``) says from which level on. Calling it again changes only what differs.
     """
     machine = os.environ.get("SPIRITLEVEL_LOG", "").casefold() == "json"
-    wanted = {str(home.log_file), "json" if machine else "remarks"}
+    wanted = {str(home.log_file)} | ({"json"} if machine else set())
     for name in _installed.keys() - wanted:
         handler = _installed.pop(name)
         for root in ROOTS:
             logging.getLogger(root).removeHandler(handler)
         handler.close()
     for name in wanted - _installed.keys():
-        _installed[name] = handler = _handler(name)
-        handler.addFilter(WithoutSecrets())
+        _installed[name] = handler = _handler(logging.StreamHandler() if name == "json" else SharedFile(Path(name)))
         for root in ROOTS:
             logging.getLogger(root).addHandler(handler)
     level = logging.getLevelNamesMapping().get(os.environ.get("SPIRITLEVEL_LOG_LEVEL", "").upper(), logging.INFO)
@@ -162,13 +151,9 @@ def log_to(home: Home) -> None:
     redact_all()
 
 
-def _handler(name: str) -> logging.Handler:
-    if name == "remarks":
-        remarks = _Remarks()
-        remarks.setLevel(logging.WARNING)
-        return remarks
-    handler: logging.Handler = logging.StreamHandler() if name == "json" else SharedFile(Path(name))
+def _handler(handler: logging.Handler) -> logging.Handler:
     handler.setFormatter(JsonLine())
+    handler.addFilter(WithoutSecrets())
     return handler
 
 
@@ -185,9 +170,7 @@ def remembered(home: Home, error: BaseException) -> bool:
     """Write an error with its traceback to the home's log file, never to the terminal; whether that was possible."""
     try:
         home.make()
-        handler = SharedFile(home.log_file)
-        handler.setFormatter(JsonLine())
-        handler.addFilter(WithoutSecrets())
+        handler = _handler(SharedFile(home.log_file))
         record = logging.LogRecord(
             "spiritlevel.errors", logging.ERROR, "", 0, f"internal error: {type(error).__name__}", (),
             (type(error), error, error.__traceback__),

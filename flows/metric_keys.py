@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from flows.published_values import KEY_LENGTH, checked_numbers
 from metrics.results import Comparison, Score
 from registry.audits.channels import Channels
 
 Path = tuple[str, ...]
 
-KEY_LENGTH = 250
 SCORE_PARTS = ("low", "high", "pvalue", "statistic", "df", "n", "n_clusters", "n_excluded")
 COMPARISON_PARTS = (
     "delta",
@@ -160,11 +159,7 @@ def channel_metrics(prefix: Path, channels: Channels) -> dict[str, float]:
 def _named(numbers: Mapping[Path, float | None]) -> dict[str, float]:
     """Numbers by name, without what is missing; NaN and infinity are refused."""
     names = keys(numbers)
-    values = {names[path]: float(number) for path, number in numbers.items() if number is not None}
-    for name, value in values.items():
-        if not math.isfinite(value):
-            raise ValueError(f"{name} must be finite or missing to be published; got {value}")
-    return values
+    return checked_numbers({names[path]: number for path, number in numbers.items() if number is not None})
 
 
 def severity_tags(scores: Sequence[Score]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from flows.endpoints import host_of
+from flows.endpoints import PROVIDER_URL, host_of
 from flows.ordering import EMBEDDED_SCHEME
 from metrics.errors import BadInputError
 from registry.audits.channels import cost_usd
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MOST_LINES = 500  # families x protocols x providers that stand by themselves; the rest are one line
 OTHER = "(other)"
-OPENAI = "api.openai.com"
 _log = logging.getLogger(__name__)
 
 # Totals of audits whose answers are in: they cost the database a look at every answer, and change only when failed
@@ -46,6 +45,7 @@ class _Calls:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     usd: float = 0.0
+    uncounted: int = 0
     unpriced: int = 0
     latency_s: float = 0.0
     timed: int = 0
@@ -55,11 +55,13 @@ class _Calls:
         self.outcomes[total.outcome] += total.calls
         self.prompt_tokens += total.prompt_tokens
         self.completion_tokens += total.completion_tokens
-        cost = cost_usd(
-            total.prompt_tokens, total.completion_tokens, release.get("price_input"), release.get("price_output")
-        )
-        self.usd += cost or 0.0
-        self.unpriced += total.calls if cost is None else total.uncounted
+        self.uncounted += total.uncounted
+        if not _embedded(release):  # its calls cost nothing, counted or not
+            cost = cost_usd(
+                total.prompt_tokens, total.completion_tokens, release.get("price_input"), release.get("price_output")
+            )
+            self.usd += cost or 0.0
+            self.unpriced += total.calls if cost is None else total.uncounted
         self.latency_s += total.latency_s
         self.timed += total.timed
         self.within = [before + now for before, now in zip(self.within, total.within, strict=True)]
@@ -106,19 +108,25 @@ class _Collector:
         names = ["family", "protocol", "provider"]
         calls = Counter("spiritlevel_calls", "Calls whose outcome is stored", labels=[*names, "outcome"])
         tokens = Counter("spiritlevel_tokens", "Tokens, as the provider counted them", labels=[*names, "kind"])
+        uncounted = Counter("spiritlevel_uncounted_calls", "Calls whose tokens are not known", labels=names)
         cost = Counter("spiritlevel_cost_usd", "Cost in US dollars, of calls whose price is known", labels=names)
         unpriced = Counter("spiritlevel_unpriced_calls", "Calls whose cost is not known", labels=names)
         latency = Histogram("spiritlevel_call_seconds", "Seconds that a call took", labels=names)
         for line, made in lines:
             for outcome, count in sorted(made.outcomes.items()):
                 calls.add_metric([*line, outcome], count)
-            tokens.add_metric([*line, "prompt"], made.prompt_tokens)
-            tokens.add_metric([*line, "completion"], made.completion_tokens)
-            cost.add_metric(line, made.usd)
+            every = sum(made.outcomes.values())
+            # Where nothing is known there is no sample: 0 would say that there were no tokens, and no cost.
+            for kind, count in (("prompt", made.prompt_tokens), ("completion", made.completion_tokens)):
+                if count or made.uncounted < every:
+                    tokens.add_metric([*line, kind], count)
+            uncounted.add_metric(line, made.uncounted)
+            if made.usd or made.unpriced < every:
+                cost.add_metric(line, made.usd)
             unpriced.add_metric(line, made.unpriced)
             bounds = [(f"{bound:g}", count) for bound, count in zip(LATENCIES_S, made.within, strict=True)]
             latency.add_metric(line, buckets=[*bounds, ("+Inf", made.timed)], sum_value=made.latency_s)
-        yield from (calls, tokens, cost, unpriced, latency)
+        yield from (calls, tokens, uncounted, cost, unpriced, latency)
         yield from _audits(heads, self.now)
 
     def _queues(self) -> Iterator[Metric]:
@@ -170,21 +178,20 @@ class _Collector:
 
 
 def _audits(heads: list[AuditHead], now: dt.datetime) -> Iterator[Metric]:
-    from prometheus_client.core import CounterMetricFamily as Counter
     from prometheus_client.core import GaugeMetricFamily as Gauge
 
-    finished: dict[tuple[str, str, str], int] = defaultdict(int)
+    states: dict[tuple[str, str, str], int] = defaultdict(int)
     newest: dict[tuple[str, str], dt.datetime] = {}
     for head in heads:
-        finished[head.family, head.protocol, head.state] += 1
-        if head.settled and head.finished_at is not None:
+        states[head.family, head.protocol, head.state] += 1
+        if head.source == "live" and head.settled and head.finished_at is not None:
             moment = dt.datetime.fromisoformat(head.finished_at)
             key = (head.family, head.protocol)
             newest[key] = max(moment, newest.get(key, moment))
-    made = Counter("spiritlevel_audits", "Audits that were ordered", labels=["family", "protocol", "state"])
-    for (family, protocol, state), count in _capped(finished):
+    made = Gauge("spiritlevel_audits", "Audits in the ledger", labels=["family", "protocol", "state"])
+    for (family, protocol, state), count in _capped(states):
         made.add_metric([family, protocol, state], count)
-    age = Gauge("spiritlevel_last_audit_age_seconds", "Since the newest finished audit", labels=["family", "protocol"])
+    age = Gauge("spiritlevel_last_audit_age_seconds", "Since the newest finished audit that asked", labels=["family", "protocol"])
     for (family, protocol), moment in sorted(newest.items())[:MOST_LINES]:
         age.add_metric([family, protocol], max(0.0, (now - moment).total_seconds()))
     yield from (made, age)
@@ -224,15 +231,17 @@ def provider_of(release: Mapping[str, Any]) -> str:
     >>> provider_of({"base_url": "https://example.org/v1"}), provider_of({"base_url": "embedded:smollm2"})
     ('example.org', 'embedded')
     """
-    address = release.get("base_url")
-    if not address:
-        return OPENAI
-    if str(address).startswith(EMBEDDED_SCHEME):
+    address = release.get("base_url") or PROVIDER_URL
+    if _embedded(release):
         return "embedded"
     try:
         return host_of(str(address))[:200]
     except (BadInputError, ValueError):
         return OTHER
+
+
+def _embedded(release: Mapping[str, Any]) -> bool:
+    return str(release.get("base_url") or "").startswith(EMBEDDED_SCHEME)
 
 
 def _capped(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:

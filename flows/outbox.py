@@ -12,7 +12,6 @@ from flows.scoring import current_scores, finished, read_answers, scored
 from flows.stores import Tracking
 from flows.watching import WatchState, watched
 from flows.workspace import Workspace
-from metrics.errors import BadInputError
 from registry.audits.plan import content_hash
 from registry.ledger.checks import InstrumentCheck
 from registry.ledger.publications import Publication
@@ -60,11 +59,12 @@ def audit_content(audit: Audit, checks: tuple[InstrumentCheck, ...], watch: Watc
 
 
 def _audit(workspace: Workspace, store: Tracking, row: Publication) -> bool:
-    audit = workspace.ledger.audit(row.subject)
+    audit, repeated = workspace.ledger.audit(row.subject), workspace.ledger.repeated(row.subject)
     if audit.state == "open":  # it is asked again; it waits again when it is concluded
         return False
     result = scored(workspace, audit)
-    if result.audit.scoring_version != audit.scoring_version:  # scored anew just now, which made the row another one
+    # Scored anew just now, which made the row another one; or it is being asked again.
+    if result.audit.scoring_version != audit.scoring_version or not audit.scoring_version:
         return False
     protocol = workspace.protocol(audit.protocol)
     evidence, notes = _beside_the_scores(workspace, audit)
@@ -78,6 +78,7 @@ def _audit(workspace: Workspace, store: Tracking, row: Publication) -> bool:
         tests=evidence,
         notes=notes,
         ledger=workspace.ledger.identity,
+        repeated=repeated,
     )
     return workspace.ledger.published(row, run_id=run_id, scoring_version=audit.scoring_version)
 
@@ -100,8 +101,8 @@ def _beside_the_scores(workspace: Workspace, audit: Audit) -> tuple[dict[str, fl
 
 def _comparison(workspace: Workspace, store: Tracking, row: Publication) -> bool:
     comparison = workspace.ledger.comparison(row.subject)
-    if comparison is None:
-        raise BadInputError(f"the ledger has no comparison {row.subject}")
+    if comparison is None:  # an audit of it was asked again; it waits again when it is judged anew
+        return False
     previous = workspace.ledger.audit(comparison.previous_audit)
     current = workspace.ledger.audit(comparison.current_audit)
     changed = moved(workspace, comparison)
@@ -168,4 +169,4 @@ def _alias(workspace: Workspace, store: Tracking, row: Publication) -> None:
     """The newest blessing of a name as an alias of its version, so that ``models:/family@baseline`` means it."""
     blessing = workspace.ledger.blessed(row.family, row.protocol)
     if blessing is not None:
-        store.client().set_registered_model_alias(row.family, row.protocol, str(blessing.version))
+        store.releases().point(row.family, row.protocol, blessing.version)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from registry.stores import HandedOverError, StoreDamagedError, StoreUnreachable
 Tell = Callable[[str], None]
 
 LEASE_S = 300.0  # longer than MLflow's client tries one request
+MOST_TOLD = 5  # refused things that are told one by one
 PATIENCE_S = 60.0  # spent waiting for MLflow before the rest is left for later
 _OF_ONE_THING = (
     "INVALID_PARAMETER_VALUE",
@@ -40,8 +40,6 @@ _OF_ONE_THING = (
 _UNWELCOME = ("UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED", "PERMISSION_DENIED")
 
 _log = logging.getLogger(__name__)
-_held_here: dict[tuple[str, str], threading.Lock] = {}
-_making = threading.Lock()
 
 
 class StoreSlowError(BadInputError):
@@ -56,12 +54,14 @@ class PublishReport:
     ----------
     published : what is in MLflow now and was not before
     waiting : how many rows still wait
-    trouble : why, in words; empty when nothing does
+    busy : another process, or thread of this one, was publishing the same; it publishes what waits, which is no trouble
+    trouble : why something waits, a sentence each; none when nothing went wrong
     """
 
     published: tuple[Publication, ...] = ()
     waiting: int = 0
-    trouble: str = ""
+    busy: bool = False
+    trouble: tuple[str, ...] = ()
 
 
 class Patience:
@@ -112,7 +112,8 @@ class Patience:
 def publish_at_once(workspace: Workspace, tell: Tell, family: str) -> None:
     """Publish what waits of a family, where that is not left to 'spiritlevel publish' and the service."""
     if workspace.home.configuration.publish.at_once:
-        publish_waiting(workspace, tell, family=family, everything=True)
+        for sentence in publish_waiting(workspace, tell, family=family, everything=True).trouble:
+            tell(sentence)
 
 
 def publish_waiting(
@@ -127,7 +128,7 @@ def publish_waiting(
 
     Parameters
     ----------
-    tell : takes one sentence about what could not be published
+    tell : takes remarks; what could not be published is for the caller to tell, in the report's `trouble`
     everything : also what failed a short while ago; a sweep leaves that until its time comes
     patience_s : seconds to wait for MLflow in all; None is no bound
     """
@@ -139,18 +140,33 @@ def publish_waiting(
         return PublishReport()
     patience = Patience(patience_s)
     store = dataclasses.replace(workspace.tracking, around=patience.request)
-    drain = _Drain(workspace, store, patience, tell, everything)
-    if drain.recognised():
+    drain = _Drain(workspace, store, patience, everything)
+    if drain.recognised(tell):
         for name in dict.fromkeys(row.family for row in ledger.waiting_publications(family, due=not everything)):
             if not drain.family(name):
                 break
-    waiting = len(ledger.waiting_publications(family))
-    if drain.away and waiting:
-        tell(
-            f"{drain.away}; {waiting} {'results wait' if waiting != 1 else 'result waits'} in the ledger: the next command, "
-            f"'spiritlevel publish' or the service publishes what waits"
-        )
-    return PublishReport(published=tuple(drain.published), waiting=waiting, trouble=drain.away or drain.refused)
+    left = ledger.waiting_publications(family)
+    return PublishReport(
+        published=tuple(drain.published), waiting=len(left), busy=drain.busy, trouble=_trouble_with(drain, left)
+    )
+
+
+def _trouble_with(drain: _Drain, left: list[Publication]) -> tuple[str, ...]:
+    """Why these rows wait: one sentence when MLflow is away, else what it refused, now or before."""
+    if drain.away:
+        many = f"{len(left):,} {'results wait' if len(left) != 1 else 'result waits'} in the ledger"
+        later = f"; {many}: the next command, 'spiritlevel publish' or the service publishes what waits" if left else ""
+        return (f"{drain.away}{later}",)
+    refused = [row for row in left if row.detail]
+    said = [drain.refused] if drain.refused else []
+    said += [_not_published(outbox.in_words(row), row.detail) for row in refused[:MOST_TOLD]]
+    if len(refused) > MOST_TOLD:
+        said.append(f"{len(refused) - MOST_TOLD:,} more were not published: see 'spiritlevel publish --json'")
+    return tuple(said)
+
+
+def _not_published(what: str, why: str) -> str:
+    return f"{what} is stored but was not published to MLflow: {why}"
 
 
 def _rescored(workspace: Workspace, family: str) -> None:
@@ -163,18 +179,19 @@ def _rescored(workspace: Workspace, family: str) -> None:
 
 
 class _Drain:
-    """One emptying of the outbox: what was published, what was refused, and whether MLflow went away."""
+    """One emptying of the outbox: what was published, whether MLflow went away, and whether others publish."""
 
-    def __init__(self, workspace: Workspace, store: Tracking, patience: Patience, tell: Tell, everything: bool) -> None:
-        self.workspace, self.store, self.patience, self.tell = workspace, store, patience, tell
+    def __init__(self, workspace: Workspace, store: Tracking, patience: Patience, everything: bool) -> None:
+        self.workspace, self.store, self.patience = workspace, store, patience
         self.everything = everything
         self.published: list[Publication] = []
+        self.busy = False
         self.away = ""
-        self.refused = ""
+        self.refused = ""  # before any row was tried; a row keeps its own reason
         self._tried: set[tuple[int, str]] = set()
 
-    def recognised(self) -> bool:
-        """Whether MLflow answers; one that was lost and made anew gets everything again."""
+    def recognised(self, tell: Tell) -> bool:
+        """Whether MLflow answers and nobody is restoring it; one that was lost and made anew gets everything again."""
         ledger = self.workspace.ledger
         try:
             anew = ledger.publish_to(self.store.identity())
@@ -184,13 +201,13 @@ class _Drain:
             # Before anything is published: it goes under the runs that registering a release makes.
             fresh = anew or ledger.newest_run() is None
             if fresh and not self.workspace.restore(self.store.releases()):
-                self.away = "another process registers the releases in MLflow again"
+                self.busy = True  # another process registers the releases again, and then publishes what waits
                 return False
         except Exception as error:
             self._note(error, None)
             return not self.away
         if anew:
-            self.tell(
+            tell(
                 "this MLflow store is not the one that results were published to: they are published again from the ledger"
             )
         return True
@@ -219,23 +236,21 @@ class _Drain:
         ledger = self.workspace.ledger
         name = f"publish/{family}" if len(family) <= 200 else f"publish/{content_hash(family)}"
         while True:
-            with _alone(self.workspace.home.ledger_url, name) as free:
-                if not free:
+            with ledger.lease(name, Owner.this_process(), seconds=LEASE_S) as renew:
+                if renew is None:
+                    self.busy = True
                     return True
-                with ledger.lease(name, Owner.this_process(), seconds=LEASE_S) as renew:
-                    if renew is None:
-                        self.refused = f"another process is publishing {family}"
-                        return True
-                    with self.patience.holding(renew):
-                        self._empty(family)
-            if self.away or not self._next(family):
+                with self.patience.holding(renew):
+                    kept = self._empty(family)
+            if self.away or not kept or not self._next(family):
                 return not self.away
 
     def _next(self, family: str) -> Publication | None:
         waiting = self.workspace.ledger.waiting_publications(family, due=not self.everything)
         return next((row for row in waiting if (row.id, row.content) not in self._tried), None)
 
-    def _empty(self, family: str) -> None:
+    def _empty(self, family: str) -> bool:
+        """Publish one row after another; False when another process took over, for this one was silent for too long."""
         while not self.away and (row := self._next(family)) is not None:
             self._tried.add((row.id, row.content))
             try:
@@ -243,11 +258,13 @@ class _Drain:
                     self.published.append(row)
                     _log.info("%s was published to MLflow", outbox.in_words(row), extra={"family": family})
             except HandedOverError:
-                self.away = f"another process took over publishing {family}"
+                self.busy = True
+                return False
             except LedgerError:
                 raise
             except Exception as error:
                 self._note(error, row)
+        return True
 
     def _draw_again(self, family: str) -> None:
         ledger = self.workspace.ledger
@@ -265,22 +282,8 @@ class _Drain:
             self.workspace.ledger.publication_failed(row, why)
         if store:
             self.away = why
-            return
-        self.refused = f"{what} is stored but was not published to MLflow: {why}"
-        self.tell(self.refused)
-
-
-@contextmanager
-def _alone(ledger_url: str, name: str) -> Iterator[bool]:
-    """Whether no other thread of this process publishes the same; a lease knows only processes."""
-    with _making:
-        lock = _held_here.setdefault((ledger_url, name), threading.Lock())
-    free = lock.acquire(blocking=False)
-    try:
-        yield free
-    finally:
-        if free:
-            lock.release()
+        elif row is None:
+            self.refused = _not_published(what, why)
 
 
 def _trouble(error: Exception) -> tuple[bool, str]:

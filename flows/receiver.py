@@ -1,7 +1,7 @@
 """The service's small HTTP endpoint: webhooks of the model registry, a health check, and figures for a collector.
 
-A webhook is a hint that comes from outside. It is believed only when it is signed, fresh and new, and all that is taken from
-it is which version of which declared family to look at: what is audited is read from the registry itself.
+A webhook is a hint that comes from outside. It is believed only when it is signed, fresh and new, and all that follows from one
+about a declared family is that the duty clock looks at once: what is audited is read from the registry itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class News:
 
     family: str
     version: int
-    alias: str | None = None
 
 
 def signature(secret: str, delivery: str, timestamp: str, body: bytes) -> str:
@@ -104,16 +103,12 @@ def news_of(body: bytes) -> News | None:
     event = f"{value.get('entity')}.{value.get('action')}"
     if event not in EVENTS:
         return None
-    family, version, alias = data.get("name"), data.get("version"), data.get("alias")
+    family, version = data.get("name"), data.get("version")
     if isinstance(version, int) and not isinstance(version, bool):
         version = str(version)
     if not isinstance(family, str) or not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise RefusedError(400, f"{event} should name a registered model and a version number")
-    if event == EVENTS[0]:
-        return News(family=family, version=int(version))
-    if not isinstance(alias, str):
-        raise RefusedError(400, f"{event} should name an alias")
-    return News(family=family, version=int(version), alias=alias)
+    return News(family=family, version=int(version))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -124,8 +119,8 @@ class Desk:
     ----------
     secret : of the webhooks; None refuses them all
     families : the declared ones, asked for with every webhook
-    receive, forget : `Ledger.receive_webhook` and `Ledger.forget_webhook`
-    arrived : acts on news; it should only note them, for the sender waits
+    receive : `Ledger.receive_webhook`
+    ring : makes the duty clock look at once; the sender waits for it
     health : what a health check says; raises when the service is not well
     figures : the text of ``/metrics``
     clock : seconds since 1970
@@ -134,8 +129,7 @@ class Desk:
     secret: str | None = dataclasses.field(repr=False)
     families: Callable[[], frozenset[str]]
     receive: Callable[[str], bool]
-    forget: Callable[[str], None]
-    arrived: Callable[[News], None]
+    ring: Callable[[], None]
     health: Callable[[], dict[str, Any]]
     figures: Callable[[], str]
     clock: Callable[[], float] = time.time
@@ -152,11 +146,7 @@ class Desk:
             return {"ignored": "this registered model is not among the declared families"}
         if not self.receive(delivery):
             raise RefusedError(409, "this delivery was received before")
-        try:
-            self.arrived(news)
-        except Exception:
-            self.forget(delivery)
-            raise
+        self.ring()
         return {"noted": f"models:/{news.family}/{news.version}"}
 
 

@@ -19,6 +19,7 @@ from flows.incidents import Moment, moment_of, noted, opened_notice
 from registry.ledger.incidents import OPEN, UNCONFIRMED, WITHDRAWN, Incident
 
 if TYPE_CHECKING:
+    from flows.collection import CollectionReport
     from flows.concluding import Conclusion
     from flows.ordering import Order
     from flows.workspace import Workspace
@@ -115,12 +116,13 @@ def _confirmed(
 ) -> Incident:
     from metrics.replication import false_alarms_twice
 
-    alpha = workspace.home.policy(audit.release.family).alpha
-    rate = percent(false_alarms_twice(alpha))
-    said = (
-        f"Seen in two independent samples (audits {incident.audit} and {audit.id}): {', '.join(again)}. Two in a row "
-        f"are by chance in at most about {rate} of unchanged releases, instead of {percent(alpha)}."
-    )
+    said = f"Seen in two independent samples (audits {incident.audit} and {audit.id}): {', '.join(again)}."
+    if incident.kind == "regression":  # what a gate asks has no such rate
+        alpha = workspace.home.policy(audit.release.family).alpha
+        said += (
+            f" Two in a row are by chance in at most about {percent(false_alarms_twice(alpha))} of unchanged releases, "
+            f"instead of {percent(alpha)}."
+        )
     kind = "checks" if incident.kind == "gate-failure" else "dimensions"
     shown = {
         name: [row for row in incident.evidence.get(name, ()) if row["dimension"] in again]
@@ -138,20 +140,36 @@ def _opened(workspace: Workspace, incident: Incident, evidence: dict[str, Any], 
     return workspace.ledger.incident(incident.id)
 
 
-def sampled_again(workspace: Workspace, audit: Audit, order: Order, run: Callable[[Audit], object]) -> None:
-    """Take the second samples that an audit's findings want; ``run`` asks, concludes and alerts, as for the audit itself."""
-    from flows.concluding import Conclusion
+def sampled_again(
+    workspace: Workspace,
+    made: Conclusion | CollectionReport,
+    order: Order,
+    run: Callable[[Audit], Conclusion | CollectionReport],
+    tell: Callable[[str], None],
+) -> None:
+    """Take the second samples that an audit's findings want.
+
+    Parameters
+    ----------
+    made : what came of the audit; nothing follows from one that is not finished, or while the instrument is not steady
+    order : what the audit was ordered by
+    run : asks, concludes and alerts, as for the audit itself
+    """
+    from flows.collection import CollectionReport
     from flows.ordering import ordered
 
     for _ in range(MOST_SAMPLES):
-        incident = wanted(workspace, audit)
+        if isinstance(made, CollectionReport) or made.held:
+            return  # a budget ended it, or the provider was lost: the same command continues
+        release = made.scored.audit.release
+        incident = wanted(workspace, made.scored.audit)
         if incident is None or incident.audit is None:
             return
+        tell(f"incident {incident.id} over {release.uri}: a second sample is taken before anybody is told")
         size = workspace.ledger.audit(incident.audit).plan.size
         # One that was interrupted is taken up.
         more = dataclasses.replace(order, size=size, seed=None, new=False, again=True)
-        if not isinstance(run(ordered(workspace, audit.release, more)), Conclusion):
-            return  # a budget ended it, or the provider was lost: the same command continues
+        made = run(ordered(workspace, release, more))
 
 
 def opened_without(workspace: Workspace, now: Moment | None = None) -> list[Incident]:

@@ -11,11 +11,12 @@ from flows.duties import Duty, Slot, duties_of, newest_slots, next_slot, slots
 from flows.duty_state import in_words, overdue_since, why_overdue
 from flows.workspace import Workspace
 from metrics.fleet import FalseAlerts, Schedule, expected_false_alerts
-from registry.ledger.duties import NOTHING_YET, AuditUsage, DutyHistory, DutyRun, StoredDuty, moment_text
+from registry.ledger.connection import moment_text
+from registry.ledger.duties import NOTHING_YET, AuditUsage, DutyHistory, DutyRun, StoredDuty
 
 MONTH = dt.timedelta(days=30)
 YEAR = dt.timedelta(days=365.25)
-MOST_A_YEAR = 24 * 365.25
+MOST_A_YEAR = 31 * YEAR / MONTH  # daily is 30 runs, or 31, in the 30 days that are counted
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,8 @@ class ServiceSchedule:
     Parameters
     ----------
     usd_a_month : of those whose cost is known; unpriced : how many are not
-    false_alerts : to be expected a month when no release changes; None without a duty
+    false_alerts : to be expected a month when no release changes, of what is audited daily or less often; None without
+    more_than_daily : how many watched releases are audited more often: what that comes to was never simulated
     ended : duties that the ledger still has and the configuration no longer
     """
 
@@ -64,6 +66,7 @@ class ServiceSchedule:
     usd_a_month: float
     unpriced: int
     false_alerts: FalseAlerts | None
+    more_than_daily: int
     ended: tuple[str, ...]
 
 
@@ -83,11 +86,13 @@ def service_schedule(workspace: Workspace, now: dt.datetime) -> ServiceSchedule:
     ]
     lines.sort(key=lambda line: (line.next is None, line.next.at if line.next else now, line.duty.name))
     costs = [line.usd_a_month for line in lines]
+    false_alerts, more_than_daily = _false_alerts(workspace, lines)
     return ServiceSchedule(
         lines=tuple(lines),
         usd_a_month=sum(cost for cost in costs if cost is not None),
         unpriced=sum(cost is None for cost in costs),
-        false_alerts=_false_alerts(workspace, lines),
+        false_alerts=false_alerts,
+        more_than_daily=more_than_daily,
         ended=tuple(sorted(set(stored) - {duty.name for duty in declared})),
     )
 
@@ -152,8 +157,12 @@ def _cost(duty: Duty, usage: AuditUsage | None, runs: int) -> float | None:
     return once * (duty.audit.personas or usage.size) / usage.size * runs
 
 
-def _false_alerts(workspace: Workspace, lines: Sequence[DutyLine]) -> FalseAlerts | None:
-    """Of one watch for each release, protocol and size; one a year at least, and one an hour at most."""
+def _false_alerts(workspace: Workspace, lines: Sequence[DutyLine]) -> tuple[FalseAlerts | None, int]:
+    """Of one watch for each release, protocol and size; one a year at least. And how many are audited too often for it.
+
+    A watch halves its alpha with each window of audits, so that beyond one a day every pace gives the same number; and
+    answers that are hours apart were never simulated.
+    """
     settings = workspace.home.configuration.watch
     pace: dict[tuple[str | int | None, ...], float] = {}
     for line in lines:
@@ -161,7 +170,8 @@ def _false_alerts(workspace: Workspace, lines: Sequence[DutyLine]) -> FalseAlert
         watched = (duty.family, duty.release, duty.protocol, duty.audit.personas)
         pace[watched] = pace.get(watched, 0.0) + max(1.0, line.runs_a_month * YEAR / MONTH)
     fleet = [
-        Schedule(audits_per_year=min(each, MOST_A_YEAR), alpha=settings.alpha, horizon=settings.horizon)
+        Schedule(audits_per_year=each, alpha=settings.alpha, horizon=settings.horizon)
         for each in pace.values()
+        if each <= MOST_A_YEAR
     ]
-    return expected_false_alerts(fleet) if fleet else None
+    return expected_false_alerts(fleet) if fleet else None, len(pace) - len(fleet)

@@ -13,28 +13,32 @@ from metrics.results import Score
 from registry.audits.protocols.persona_brainstorm import TAKE_NAMES_AGAIN_BELOW, Reading
 from registry.ledger.values import Audit, NameList
 
+TRIES = 3  # to read answers while others come; a reader that is slower than they come does not wait for their end
 SCORING_SEED = 0  # of the resampling; fixed, so that the same answers give the same numbers on every machine
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scored:
-    """An audit with its answers as read and its scores under the current scoring version."""
+    """An audit with its answers as read and its scores under the current scoring version.
+
+    ``attempts`` tells these answers from later ones (`Ledger.attempts`).
+    """
 
     audit: Audit
     reading: Reading
     names: tuple[str, ...]
     scores: list[Score]
+    attempts: int
 
 
 def read_answers(workspace: Workspace, audit: Audit) -> Reading:
     """An audit's answers as its protocol reads them today; read once per command."""
-    responses = workspace.ledger.responses(audit.id)
-    key = (audit.id, sum(response.attempt for response in responses))
+    key = (audit.id, workspace.ledger.attempts(audit.id))  # first: what comes meanwhile is read again
     if key not in workspace.readings:
         release = audit.release
         workspace.readings[key] = workspace.protocol(audit.protocol).read(
             workspace.ledger.requests(audit.id),
-            responses,
+            workspace.ledger.responses(audit.id),
             requested_model=release.model if audit.source == "live" else None,
             price_input=release.price_input,
             price_output=release.price_output,
@@ -133,22 +137,33 @@ def current_scores(
 
 
 def scored(workspace: Workspace, audit: Audit) -> Scored:
-    """The audit's scores under today's scoring version; measured now when the stored ones are of another."""
+    """The audit's scores under today's scoring version; measured now when the stored ones are of another, or of older answers.
+
+    While its requests are asked again they may come faster than they are read: then the scores are those of the answers as
+    read, and are not stored.
+    """
+    protocol, tries = workspace.protocol(audit.protocol), 0
+    while True:
+        audit, attempts = workspace.ledger.audit(audit.id), workspace.ledger.attempts(audit.id)
+        _refuse_unfinished(workspace, audit)
+        reading = read_answers(workspace, audit)
+        frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
+        names = frozen.names if frozen else protocol.names([reading.frame])
+        version = protocol.scoring_version(names)
+        if audit.scoring_version == version:
+            return Scored(audit, reading, names, workspace.ledger.scores(audit.id, version), attempts)
+        scores = protocol.scores(reading, names, seed=SCORING_SEED)
+        tries += 1
+        if workspace.ledger.store_scores(audit.id, version, scores, attempts=attempts) or tries == TRIES:
+            if frozen:
+                kept_summary(workspace, audit, reading, names, version, attempts)
+            return Scored(workspace.ledger.audit(audit.id), reading, names, scores, attempts)
+
+
+def _refuse_unfinished(workspace: Workspace, audit: Audit) -> None:
     if audit.state == "open":
         done, total = workspace.ledger.progress(audit.id)
         raise BadInputError(
             f"audit {audit.id} of {audit.release.uri} is not finished ({done} of {total} requests); resume it with "
             f"'spiritlevel audit {audit.release.uri} --protocol {audit.protocol}'"
         )
-    reading = read_answers(workspace, audit)
-    protocol = workspace.protocol(audit.protocol)
-    frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
-    names = frozen.names if frozen else protocol.names([reading.frame])
-    version = protocol.scoring_version(names)
-    if audit.scoring_version == version:
-        return Scored(audit, reading, names, workspace.ledger.scores(audit.id, version))
-    scores = protocol.scores(reading, names, seed=SCORING_SEED)
-    workspace.ledger.store_scores(audit.id, version, scores)
-    if frozen:
-        kept_summary(workspace, audit, reading, names, version)
-    return Scored(workspace.ledger.audit(audit.id), reading, names, scores)

@@ -8,9 +8,9 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flows.chat import utc_now
 from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Request, Response
+from registry.ledger.connection import utc_now
 
 Answer = str | Response | Exception
 Script = Sequence[Answer] | Callable[[Request], Answer] | pathlib.Path

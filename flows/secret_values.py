@@ -52,6 +52,13 @@ def secret_present(name: str | None) -> bool:
         return False
 
 
+def take_credentials() -> None:
+    """Put what files hold, as containers give it, where MLflow reads it: MLFLOW_TRACKING_PASSWORD_FILE and the like."""
+    for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"):
+        if os.environ.get(name + FILE_SUFFIX) and (value := secret(name, "MLflow")):
+            os.environ[name] = value
+
+
 def _refuse_value_as_name(name: str, what: str) -> None:
     try:
         checked_variable(name)

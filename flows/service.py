@@ -8,6 +8,7 @@ wrong with a provider, MLflow, Prefect or the database ends it: all of that is t
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime as dt
 import logging
 import signal
@@ -17,17 +18,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flows import duty_clock
-from flows.clockwork import (
-    CONFIGURATION,
-    configuration_digest,
-    handed_to_prefect,
-    looked,
-    told_of_arrival,
-)
+from flows.clockwork import CONFIGURATION, configuration_digest, handed_to_prefect, looked
 from flows.deployments import Reconciled, reconciled, server_address
-from flows.duty_clock import Start, startable
-from flows.duty_runs import performed
-from flows.receiver import Desk, News, receiving
+from flows.duty_clock import Start, SweepReport, results_out, startable
+from flows.duty_runs import in_one_line, performed
+from flows.receiver import Desk, receiving
 from flows.service_checks import refuse_unconfigured, refuse_unworkable
 from flows.service_settings import ServiceSettings, length_of_time
 from flows.settings import Home
@@ -36,9 +31,24 @@ from registry.ledger.duties import DutyRun
 
 Tell = Callable[[str], None]
 
-SILENT_FOR_S = 900.0  # a clock that did not look for so long is not well
+SILENT_FOR_S = 900.0  # a clock that did not look for so long, or for three polls, is not well
 PAUSE_S = 30.0  # before a worker that lost its Prefect server is started again
 _log = logging.getLogger(__name__)
+
+
+class Once:
+    """Tells a sentence once, and again only after a round in which it was not said."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell, self._before, self._now = tell, frozenset[str](), set[str]()
+
+    def __call__(self, text: str) -> None:
+        if text not in self._before and text not in self._now:
+            self._tell(text)
+        self._now.add(text)
+
+    def next_round(self) -> None:
+        self._before, self._now = frozenset(self._now), set()
 
 
 class Clock:
@@ -56,8 +66,23 @@ class Clock:
         self.home, self.start, self.tell, self.prepare = home, start, tell, prepare
         self.prepared: ServiceSettings | None = None
         self.bell, self.over, self.has_looked = threading.Event(), threading.Event(), threading.Event()
-        self.looked_at = time.monotonic()
+        self.begun_at = time.monotonic()
+        self.looked_at: float | None = None
+        self.poll_s = 60.0
         self.said: tuple[str, ...] = ()
+
+    def looked_s_ago(self) -> float | None:
+        """Seconds since the last look; None before the first.
+
+        Raises
+        ------
+        TimeoutError
+            When it did not look for far too long.
+        """
+        silent = time.monotonic() - (self.begun_at if self.looked_at is None else self.looked_at)
+        if silent > max(SILENT_FOR_S, 3 * self.poll_s):
+            raise TimeoutError(f"the duty clock did not look for {silent:.0f} s")
+        return None if self.looked_at is None else round(silent, 1)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Clock]:
@@ -72,22 +97,24 @@ class Clock:
             thread.join(timeout=30)
 
     def _run(self) -> None:
+        remark = Once(self.tell)
         while not self.over.is_set():
             home = Home(self.home.path)  # the configuration as it is now
             self.bell.clear()
-            poll_s, trouble = 60.0, []
+            trouble = []
             try:
-                poll_s = length_of_time(home.service.service.poll).total_seconds()
+                self.poll_s = length_of_time(home.service.service.poll).total_seconds()
                 trouble += self._prepared(home)
-                with opened(home, self.tell) as workspace:
-                    trouble += looked(workspace, self.start, self.tell).trouble
+                with opened(home, remark) as workspace:
+                    trouble += looked(workspace, self.start, remark).trouble
                 self.looked_at = time.monotonic()
             except Exception as error:  # the next look comes, whatever it was
                 _log.exception("a look of the duty clock failed")
-                trouble.append(f"the duty clock could not look: {_first_line(error)}")
+                trouble.append(f"the duty clock could not look: {in_one_line(error)}")
             self._say(tuple(trouble))
+            remark.next_round()
             self.has_looked.set()
-            self.bell.wait(poll_s)
+            self.bell.wait(self.poll_s)
 
     def _prepared(self, home: Home) -> list[str]:
         """Prepare for a configuration that is new here; what went wrong, which does not keep the clock from looking."""
@@ -97,7 +124,7 @@ class Clock:
             self.prepare(home)
         except Exception as error:  # Prefect's server is away, most likely
             _log.exception("the configuration could not be put to work")
-            return [f"the configuration could not be put to work: {_first_line(error)}"]
+            return [f"the configuration could not be put to work: {in_one_line(error)}"]
         self.prepared = home.service
         return []
 
@@ -109,11 +136,6 @@ class Clock:
         if self.said and not trouble:
             self.tell("the trouble is over")
         self.said = trouble
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).splitlines()[0][:300] if str(error) else ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def serve_all(home: Home, tell: Tell) -> None:
@@ -132,7 +154,7 @@ def serve_all(home: Home, tell: Tell) -> None:
         clock = Clock(home, None, tell, _declared)
     endpoint = settings.service
     with opened(home) as workspace:
-        desk = _desk(workspace, settings, clock, tell)
+        desk = desk_of(workspace, settings, clock, tell)
         with _ended_by_signal(), receiving(desk, endpoint.host, endpoint.port) as address:
             tell(f"listening on {address}: /webhooks/mlflow, /health, /metrics")
             with clock.running():
@@ -143,14 +165,24 @@ def serve_all(home: Home, tell: Tell) -> None:
                     _by_itself(home, clock, tell)
 
 
-def serve_once(home: Home, tell: Tell) -> list[DutyRun]:
-    """One look of the duty clock and everything that is due by it, for a system that has its own cron. Returns the runs."""
+def serve_once(home: Home, tell: Tell) -> tuple[SweepReport, list[DutyRun]]:
+    """One look of the duty clock and everything that is due by it, for a system that has its own cron.
+
+    Returns what the look did, with all that could not be done now, and the runs that were made.
+
+    Raises
+    ------
+    BadInputError
+        Before anything runs: for a configuration that cannot be worked with.
+    """
     _checked(home)
+    trouble: list[str] = []
     with opened(home, tell) as workspace:
-        report = looked(workspace, None, tell)
-    for trouble in report.trouble:
-        tell(trouble)
-    return due_performed(home, tell)
+        report = looked(workspace, None, tell, publish=False)
+    made = due_performed(home, tell, trouble)
+    with opened(Home(home.path), tell) as workspace:
+        results_out(workspace, tell, trouble)
+    return dataclasses.replace(report, trouble=(*report.trouble, *trouble)), made
 
 
 def _checked(home: Home) -> ServiceSettings:
@@ -174,30 +206,37 @@ def _declared(home: Home) -> None:
 
 
 def _by_itself(home: Home, clock: Clock, tell: Tell) -> None:
+    remark = Once(tell)
     while True:
         clock.has_looked.wait()
         clock.has_looked.clear()
+        remark.next_round()
+        trouble: list[str] = []
         try:
-            made = due_performed(home, tell)
+            made = due_performed(home, remark, trouble)
         except Exception as error:  # the ledger is away, most likely; the clock rings again
             _log.exception("what is due could not be performed")
-            tell(f"what is due could not be performed: {_first_line(error)}")
+            remark(f"what is due could not be performed: {in_one_line(error)}")
             continue
+        for one in trouble:
+            remark(one)
         if made:
             clock.bell.set()  # something else may be due by now, or wait for what was made
 
 
-def due_performed(home: Home, tell: Tell) -> list[DutyRun]:
-    """Perform what is due, one after another, until nothing new is; returns the runs that this process made."""
+def due_performed(home: Home, tell: Tell, trouble: list[str]) -> list[DutyRun]:
+    """Perform what is due, one after another, until nothing new is; returns the runs that this process made.
+
+    What could not be begun now is added to ``trouble``.
+    """
     tried: set[int] = set()
     made: list[DutyRun] = []
     while True:
         with opened(Home(home.path), tell) as workspace:
-            trouble: list[str] = []
-            due = [run for run in startable(workspace, dt.datetime.now(dt.UTC), trouble) if run.id not in tried]
+            kept: list[str] = []
+            due = [run for run in startable(workspace, dt.datetime.now(dt.UTC), kept) if run.id not in tried]
             if not due:
-                for one in trouble:
-                    tell(one)
+                trouble += kept
                 return made
             tried.add(due[0].id)
             run = performed(workspace, due[0].id, tell=tell)
@@ -245,7 +284,7 @@ def _as_worker(pool: str, tell: Tell) -> None:
             return  # it was told to stop
         except Exception as error:
             _log.exception("the worker stopped")
-            tell(f"the worker stopped ({_first_line(error)}); it begins again in {PAUSE_S:.0f} s")
+            tell(f"the worker stopped ({in_one_line(error)}); it begins again in {PAUSE_S:.0f} s")
             time.sleep(PAUSE_S)
 
 
@@ -270,7 +309,8 @@ def _ended_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _desk(workspace: Workspace, settings: ServiceSettings, clock: Clock, tell: Tell) -> Desk:
+def desk_of(workspace: Workspace, settings: ServiceSettings, clock: Clock, tell: Tell) -> Desk:
+    """What the endpoint needs of this service."""
     from flows.secret_values import secret, secret_present
 
     name = settings.service.webhook_secret_env
@@ -279,22 +319,9 @@ def _desk(workspace: Workspace, settings: ServiceSettings, clock: Clock, tell: T
         tell(f"no webhook secret in {name}: webhooks are refused, and new versions are found by looking every poll")
     ledger = workspace.ledger
 
-    def arrived(news: News) -> None:
-        from flows.arrivals import WEBHOOK, arrived
-
-        with opened(Home(workspace.home.path)) as fresh:
-            runs = arrived(fresh, news.family, news.version, WEBHOOK)
-            if runs:
-                tell(f"models:/{news.family}/{news.version} was registered")
-                told_of_arrival(fresh, news.family, news.version, "webhook")
-        clock.bell.set()
-
     def health() -> dict[str, Any]:
-        ago = time.monotonic() - clock.looked_at
-        if ago > SILENT_FOR_S:
-            raise TimeoutError(f"the duty clock did not look for {ago:.0f} s")
-        ledger.moment()
-        return {"looked_s_ago": round(ago, 1)}
+        ledger.answers()
+        return {"looked_s_ago": clock.looked_s_ago()}
 
     def figures() -> str:
         from flows.observability import openmetrics
@@ -306,8 +333,7 @@ def _desk(workspace: Workspace, settings: ServiceSettings, clock: Clock, tell: T
         secret=given,
         families=lambda: frozenset(duty.family for duty in ledger.duties()),
         receive=ledger.receive_webhook,
-        forget=ledger.forget_webhook,
-        arrived=arrived,
+        ring=clock.bell.set,
         health=health,
         figures=figures,
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from flows.service_settings import AlertSettings, ServiceSettings
+from flows.ordering import is_embedded
+from flows.service_settings import ServiceSettings
 from flows.settings import Home
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from registry.ledger.spending import stated_prices
+from registry.releases import ModelRelease
 
 
 def refuse_unconfigured(home: Home) -> None:
@@ -29,41 +33,48 @@ def refuse_unworkable(workspace: Workspace) -> ServiceSettings:
         For a protocol or a kind of channel that nobody registered, and a budget in money for a family whose releases
         have no prices: it could not be kept.
     """
-    settings, file = refuse_unknown(workspace), workspace.home.service_file
-    for family, said in settings.families.items():
-        if said.audits and (budget := _budget_in_money(settings, family)):
-            _refuse_unpriced(workspace, family, f"{file}: {budget}")
+    settings = refuse_unknown(workspace)
+
+    def newest(family: str) -> ModelRelease | None:
+        known = workspace.releases.list(family) if family in workspace.releases.families() else ()
+        return known[-1] if known else None  # what is not registered yet cannot be asked; its first audit looks again
+
+    refuse_unpriced(settings, workspace.home.service_file, newest)
     return settings
+
+
+def refuse_unpriced(settings: ServiceSettings, file: Path, newest: Callable[[str], ModelRelease | None]) -> None:
+    """Refuse a budget in money that nobody could keep.
+
+    Parameters
+    ----------
+    newest : gives the newest release of a family; called for those with such a budget
+    """
+    for family, said in settings.families.items():
+        if not said.audits or not (budget := _budget_in_money(settings, family)):
+            continue
+        release = newest(family)
+        if release is None or is_embedded(release) or stated_prices(release) is not None:
+            continue
+        raise BadInputError(
+            f"{file}: {budget} is a budget in money, but {release.uri} has no prices, so nobody can tell what is spent; "
+            f"register them (spiritlevel.price_input and spiritlevel.price_output on its version), or set a budget in "
+            f"tokens"
+        )
 
 
 def refuse_unknown(workspace: Workspace) -> ServiceSettings:
     """The service's settings, when every protocol and kind of channel in them is known; asks nobody."""
-    import flows.channels.file  # noqa: F401  (registers itself)
-    from flows.alerts import CHANNELS
+    from flows.channels.catalog import CHANNELS, load_channels
 
+    load_channels()
     settings, file = workspace.home.service, workspace.home.service_file
     for name, channel in settings.channels.items():
         _known(lambda kind=channel.kind: CHANNELS[kind], f"{file}: channels.{name}")
-    for place, alerts in {"alerts": settings.alerts, **_alerts_of_families(settings)}.items():
-        for kind in alerts.severities if alerts is not None else ():
-            _known(lambda kind=kind: _refuse_unknown_kind(kind), f"{file}: {place}.severities")
     for family, said in settings.families.items():
         for index, audit in enumerate(said.audits):
             _known(lambda name=audit.protocol: workspace.protocol(name), f"{file}: families.{family}.audits.{index}")
     return settings
-
-
-def _alerts_of_families(settings: ServiceSettings) -> dict[str, AlertSettings | None]:
-    return {f"families.{family}.alerts": said.alerts for family, said in settings.families.items()}
-
-
-def _refuse_unknown_kind(kind: str) -> None:
-    from flows.finding_kinds import KINDS
-
-    if kind not in KINDS:
-        near = difflib.get_close_matches(kind, list(KINDS), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise BadInputError(f"no kind of finding is named {kind!r}{hint} Known: {', '.join(KINDS)}")
 
 
 def _known(look: Any, where: str) -> None:
@@ -82,15 +93,3 @@ def _budget_in_money(settings: ServiceSettings, family: str) -> str:
     if said.budget is not None and said.budget.usd_per_month is not None:
         return f"families.{family}.budget.usd_per_month"
     return "budget.usd_per_month" if settings.budget.usd_per_month is not None else ""
-
-
-def _refuse_unpriced(workspace: Workspace, family: str, budget: str) -> None:
-    if family not in workspace.releases.families():
-        return  # not registered yet: nothing of it can be asked, and its first audit looks again
-    releases = workspace.releases.list(family)
-    if releases and (releases[-1].price_input is None or releases[-1].price_output is None):
-        raise BadInputError(
-            f"{budget} is a budget in money, but {releases[-1].uri} has no prices, so nobody can tell what is spent; "
-            f"register them (spiritlevel.price_input and spiritlevel.price_output on its version), or set a budget in "
-            f"tokens"
-        )

@@ -19,6 +19,7 @@ from flows.setting_types import (
     AuditName,
     Cron,
     FamilyName,
+    FindingKind,
     Length,
     Moment,
     Money,
@@ -109,6 +110,12 @@ class AuditSettings(_Table):
     def title(self) -> str:
         return self.name or self.protocol
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Fields of `flows.collecting.Limits`: how hard to try, and what one audit may spend."""
+        budget = self.budget or AuditBudget()
+        return {"concurrency": self.concurrency, "budget_tokens": budget.tokens, "budget_usd": budget.usd}
+
     def order(self, *, again: bool = True) -> Order:
         """The order of one run of this audit."""
         from flows.ordering import Order
@@ -134,7 +141,7 @@ class AlertSettings(_Table):
 
     channels: tuple[str, ...] | None = None
     at_least: Severity = "low"
-    severities: dict[str, Severity] = {}
+    severities: dict[FindingKind, Severity] = {}
     renotify: Length | None = "7d"
     quiet_hours: QuietHours | None = None
     replicate: bool = True

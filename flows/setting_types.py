@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from flows.configuration_file import nearest
+from flows.finding_kinds import KINDS
 from metrics.errors import BadInputError
 from registry.release_fields import checked_family, checked_variable
 
@@ -98,6 +99,12 @@ def _release(name: str) -> str:
     raise ValueError(f"a release is 'newest', '@alias' or a version number; got {name!r}{nearest(name, [NEWEST])}")
 
 
+def _finding(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"no kind of finding is named {kind!r}{nearest(kind, KINDS)} Known: {', '.join(KINDS)}")
+    return kind
+
+
 def _provider(host: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?", host):
         raise ValueError(
@@ -115,6 +122,7 @@ WallTime = Annotated[str, AfterValidator(_wall_time)]
 VariableName = Annotated[str, AfterValidator(variable_name)]
 FamilyName = Annotated[Text, AfterValidator(_family)]
 ReleaseName = Annotated[Text, AfterValidator(_release)]
+FindingKind = Annotated[str, AfterValidator(_finding)]
 ProviderName = Annotated[Text, AfterValidator(_provider)]
 AuditName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]{0,79}$")]
 Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]

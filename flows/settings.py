@@ -191,7 +191,7 @@ class Home:
         if os.environ.get(LEDGER_URL) or os.environ.get(LEDGER_URL + FILE_SUFFIX):
             return secret(LEDGER_URL, "the ledger's address") or ""
         given = self.configuration.ledger_url
-        if given and (holds_password(given) or "password=" in given):
+        if given and holds_password(given):
             raise BadInputError(
                 f"ledger_url in {self.path / CONFIGURATION} holds a password (not repeated here), and files are copied and "
                 f"shared; give the address in {LEDGER_URL} or in a file that {LEDGER_URL}{FILE_SUFFIX} names, or without "
@@ -215,10 +215,6 @@ class Home:
     @property
     def artifact_root(self) -> Path:
         return self.path / "mlflow-artifacts"
-
-    @property
-    def alerts(self) -> Path:
-        return self.path / "alerts.jsonl"
 
     @property
     def log_file(self) -> Path:

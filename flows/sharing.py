@@ -84,7 +84,7 @@ class Share:
             done = own.done + self.of_others
             rate = done / own.elapsed_s if own.elapsed_s > 0 else own.rate_per_s
             left = max(0, own.total - done) / rate if own.total is not None and rate > 0 else None
-            progress(dataclasses.replace(own, done=done, rate_per_s=rate, eta_s=left))
+            progress(dataclasses.replace(own, done=done, rate_per_s=rate, eta_s=left, of_others=self.of_others))
 
         return show
 

@@ -27,10 +27,10 @@ from registry.releases import RELEASES_EXPERIMENT, ModelRelease, Releases
 from registry.stores import (
     NAME_LENGTH,
     REMOTE,
-    TAG_LENGTH,
     Guarded,
     address,
     experiment,
+    holds_password,
     one_run,
     opened,
     storable,
@@ -39,17 +39,6 @@ from registry.stores import (
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-
-__all__ = [
-    "METRICS_PER_BATCH",
-    "TAG_LENGTH",
-    "PublishedRun",
-    "Tracking",
-    "add_points",
-    "put_files",
-    "run_for",
-    "storable",
-]
 
 _FIRST_DAY = date(2020, 1, 1)
 _SLOT_MS = 1000  # re-scored values of one audit stay within a second of the audit
@@ -250,7 +239,7 @@ def ui_command(tracking: Tracking, port: int = 5000) -> list[str]:
     if tracking.is_server:
         raise ValueError(f"{tracking.uri} is a server: open it in a browser")
     command = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    if not urllib.parse.urlsplit(tracking.uri).password:  # else by the environment: others can read a command line
+    if not holds_password(tracking.uri):  # else by the environment: others can read a command line
         command += ["--backend-store-uri", tracking.uri]
     if tracking.artifact_root is not None:
         command += ["--artifacts-destination", str(tracking.artifact_root.resolve())]
@@ -267,16 +256,8 @@ def ui_environment(tracking: Tracking) -> dict[str, str]:
     }
 
 
-def run_link(base_url: str, run: PublishedRun) -> str:
-    """Address of one run in MLflow's UI.
-
-    ``base_url`` is where the UI is, such as ``http://127.0.0.1:5000``.
-    """
-    return f"{base_url.rstrip('/')}/#/experiments/{run.experiment_id}/runs/{run.run_id}"
-
-
 def compare_link(base_url: str, releases: Sequence[ModelRelease]) -> str:
-    """Address of the page that shows releases of one family side by side.
+    """Address of the page that shows releases of one family side by side, in the UI at ``base_url``.
 
     Raises
     ------
@@ -289,17 +270,3 @@ def compare_link(base_url: str, releases: Sequence[ModelRelease]) -> str:
     runs = json.dumps({str(release.version): release.run_id for release in releases}, separators=(",", ":"))
     query = f"name={urllib.parse.quote(name)}&runs={urllib.parse.quote(runs)}"
     return f"{base_url.rstrip('/')}/#/compare-model-versions?{query}"
-
-
-def timeline_link(base_url: str, experiment_id: str) -> str:
-    """Address of the charts of an experiment; in the timeline's, every family is a line."""
-    return f"{base_url.rstrip('/')}/#/experiments/{experiment_id}/runs?compareRunsMode=CHART"
-
-
-def model_link(base_url: str, family: str) -> str:
-    """Address of a family in MLflow's UI: its releases, to be ticked and compared.
-
-    >>> model_link("http://127.0.0.1:5000", "acme chat")
-    'http://127.0.0.1:5000/#/models/acme%20chat'
-    """
-    return f"{base_url.rstrip('/')}/#/models/{urllib.parse.quote(family, safe='')}"

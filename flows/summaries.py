@@ -88,7 +88,7 @@ def summary_of(workspace: Workspace, audit: Audit) -> Summary:
     if version is not None and (kept := stored_summary(workspace, audit, version)) is not None:
         return kept
     result = scored(workspace, audit)
-    return kept_summary(workspace, result.audit, result.reading, result.names, version)
+    return kept_summary(workspace, result.audit, result.reading, result.names, version, result.attempts)
 
 
 def stored_summary(workspace: Workspace, audit: Audit, version: str) -> Summary | None:
@@ -98,10 +98,13 @@ def stored_summary(workspace: Workspace, audit: Audit, version: str) -> Summary 
 
 
 def kept_summary(
-    workspace: Workspace, audit: Audit, reading: Any, names: Sequence[str], version: str | None
+    workspace: Workspace, audit: Audit, reading: Any, names: Sequence[str], version: str | None, attempts: int
 ) -> Summary:
-    """The summary of answers that were read just now; kept when their family's names are frozen."""
+    """The summary of answers that were read just now; kept when their family's names are frozen.
+
+    ``attempts`` tells them from those that came since (`Ledger.attempts`).
+    """
     found = summarized(workspace.protocol(audit.protocol), reading, names)
     if version is not None:
-        workspace.ledger.store_summary(audit.id, version, workspace.ledger.attempts(audit.id), found.as_json())
+        workspace.ledger.store_summary(audit.id, version, attempts, found.as_json())
     return found

@@ -24,20 +24,18 @@ from flows.metric_keys import (
     verdict_tags,
 )
 from flows.published_values import METRICS_PER_BATCH, batched, checked_numbers
+from flows.redaction import without_secrets
 from flows.stores import (
     PublishedRun,
     Tracking,
     add_points,
     compare_link,
     day_step,
-    model_link,
     moment_ms,
     put_files,
     read_back,
     run_for,
-    run_link,
     set_texts,
-    timeline_link,
     ui_command,
     ui_environment,
 )
@@ -57,14 +55,11 @@ __all__ = [
     "PublishedRun",
     "Tracking",
     "compare_link",
-    "model_link",
     "publish_audit",
     "publish_card",
     "publish_comparison",
     "publish_timeline",
     "read_back",
-    "run_link",
-    "timeline_link",
     "ui_command",
     "ui_environment",
 ]
@@ -88,13 +83,15 @@ def publish_audit(
     tests: Mapping[str, float] | None = None,
     notes: Mapping[str, str] | None = None,
     ledger: str = "ledger",
+    repeated: int = 0,
 ) -> str:
     """Publish one audit as a run nested under its release's run; returns the run's id.
 
     ``tables`` are frames by name (letters, digits, ``_-.``), stored as ``tables/<name>.json`` and shown as tables;
     ``texts`` are other files by their relative name. ``tests`` are results beside the scores by their metric name, such
-    as the evidence of a watch; ``notes`` become tags, such as the state of the instrument. ``ledger`` is the id of the ledger that the audit's id belongs
-    to: ledger, audit and scoring version are the run's identity. Names, files and tags: docs/decisions/0003.
+    as the evidence of a watch; ``notes`` become tags, such as the state of the instrument. ``ledger`` is the id of the ledger
+    that the audit's id belongs to, ``repeated`` how many answers came for requests that had one already: ledger, audit, scoring
+    version and that number are the run's identity. Names, files and tags: docs/decisions/0003.
 
     Raises
     ------
@@ -108,7 +105,7 @@ def publish_audit(
     headline = headline_metrics(audit.protocol, scores, channels)
     client = tracking.client()
     parent = tracking.releases().run_of(audit.release)
-    key = f"{ledger}/{audit.id}/{audit.scoring_version}"
+    key = f"{ledger}/{audit.id}/{audit.scoring_version}" + (f"/{repeated}" if repeated else "")
     name = f"audit {finished[:10]} {audit.protocol} #{audit.occasion}"
     run_id = run_for(
         tracking,
@@ -151,7 +148,7 @@ def publish_audit(
 
 
 def _supersede(client: MlflowClient, run_id: str, same_audit: str) -> None:
-    """Mark earlier runs of the same audit: its stored answers were scored anew, and two runs would look like two audits."""
+    """Mark earlier runs of the same audit, which was scored anew or asked again: two runs would look like two audits."""
     home = client.get_run(run_id).info.experiment_id
     for run in list(runs(client, [str(home)], f'tags."spiritlevel.audit_key" LIKE {quoted(same_audit + "%")}')):
         if run.info.run_id != run_id and "spiritlevel.superseded_by" not in run.data.tags:
@@ -334,5 +331,5 @@ def publish_card(
     client = tracking.client()
     put_files(client, run_id, {f"card/{name}": content for name, content in files.items()})
     set_texts(client, run_id, tags={"verdict": verdict, "mlflow.note.content": summary})
-    tracking.releases().describe(release, verdict=verdict, summary=summary)
+    tracking.releases().describe(release, verdict=verdict, summary=without_secrets(summary))
     return run_id

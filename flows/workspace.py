@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -49,9 +48,10 @@ class Workspace:
     @cached_property
     def releases(self) -> KnownReleases:
         from flows.known_releases import KnownReleases, does_not_answer
+        from flows.secret_values import take_credentials
         from registry.releases import Releases
 
-        self._take_credentials()
+        take_credentials()
         registry = Releases(self.home.tracking_uri, self.home.artifact_root)
         try:
             self.restore(registry)
@@ -116,19 +116,11 @@ class Workspace:
 
     @cached_property
     def tracking(self) -> Tracking:
+        from flows.secret_values import take_credentials
         from flows.tracking import Tracking
 
-        self._take_credentials()
+        take_credentials()
         return Tracking(uri=self.home.tracking_uri, artifact_root=self.home.artifact_root)
-
-    @staticmethod
-    def _take_credentials() -> None:
-        """Put what a file holds, as containers give it, where MLflow reads it: MLFLOW_TRACKING_PASSWORD_FILE and the like."""
-        from flows.secret_values import secret
-
-        for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"):
-            if name not in os.environ and f"{name}_FILE" in os.environ and (value := secret(name, "MLflow")):
-                os.environ[name] = value
 
     def protocol(self, name: str) -> Any:
         """A new instance of the protocol of that name."""

@@ -384,6 +384,10 @@ class Releases:
             self._describe_run(client, release, run_id)
         return run_id
 
+    def point(self, family: str, alias: str, version: int) -> None:
+        """Make an alias mean a version of its family, so that ``models:/family@alias`` is that release."""
+        self._client().set_registered_model_alias(family, alias, str(version))
+
     def describe(self, release: ModelRelease, *, verdict: str, summary: str) -> None:
         """Write the verdict (a tag) and a summary in Markdown (the description) on the model version."""
         client = self._client()

@@ -44,9 +44,22 @@ NAME_LENGTH = 250  # of runs, in MLflow's database
 TAG_LENGTH = 5000  # MLflow itself cuts at 8000, without a word
 
 
+# Controls except line feed and tab, lone surrogates, and what turns the reading direction.
+_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def harmless(text: str) -> str:
+    r"""Text without characters that command a terminal or turn its reading direction: a model may have written it.
+
+    >>> harmless("a\x1b[31mred\u202e b")
+    'a�[31mred� b'
+    """
+    return _HARMFUL.sub("\ufffd", text)
+
+
 def storable(text: str, length: int = TAG_LENGTH) -> str:
-    """``text`` as any database takes it: without NUL and lone surrogates, and cut visibly when too long."""
-    clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    """``text`` as any database takes it and any program may show it: `harmless`, and cut visibly when too long."""
+    clean = harmless(text)
     return clean if len(clean) <= length else f"{clean[: length - 2]} \u2026"
 
 
@@ -82,18 +95,23 @@ def without_passwords(text: str) -> str:
 
     >>> without_passwords("no answer from http://me:hush@mlflow:5000/api and postgresql://me:p@ss@db/x")
     'no answer from http://mlflow:5000/api and postgresql://db/x'
+    >>> without_passwords("postgresql://db/x?password=hush&sslmode=require")
+    'postgresql://db/x?password=***&sslmode=require'
     """
-    return re.sub(r"(?<=://)[^/\s'\"]*@", "", text)
+    return re.sub(r"(?<=password=)[^&\s'\"]+", "***", re.sub(r"(?<=://)[^/\s'\"]*@", "", text))
 
 
 def holds_password(tracking_uri: str) -> bool:
-    """Whether an address says more than where the store is.
+    """Whether an address says more than where the store is, before its host or in its query.
 
     >>> holds_password("https://me:hush@mlflow:5000"), holds_password("https://mlflow:5000")
     (True, False)
+    >>> holds_password("postgresql://db/mlflow?password=hush"), holds_password("postgresql://me@db/l?sslmode=require")
+    (True, False)
     """
     try:
-        return bool(urllib.parse.urlsplit(tracking_uri).password)
+        parts = urllib.parse.urlsplit(tracking_uri)
+        return bool(parts.password) or "password=" in parts.query
     except ValueError:  # no address at all
         return "@" in tracking_uri
 
@@ -136,10 +154,9 @@ def _reach(tracking_uri: str) -> None:
     _reached[tracking_uri] = time.monotonic()
 
 
-def _refuse_damage(path: Path) -> None:
-    """Make the folder of a store, and say so when what is at its place is no database."""
+def refuse_damage(path: Path) -> None:
+    """Say so when what is at the place of a store is no database; nothing there is none yet."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("rb") as file:
             head = file.read(len(_SQLITE_HEAD))
     except FileNotFoundError:
@@ -159,6 +176,10 @@ def _make_whole(path: Path) -> None:
         return
     from filelock import FileLock
 
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreDamagedError(f"the MLflow store at {path} cannot be made: {error.strerror or error}") from error
     with FileLock(f"{path}.lock"):
         if path.exists() and path.stat().st_size:
             return
@@ -204,7 +225,7 @@ def opened(tracking_uri: str) -> MlflowClient:
     parts = urllib.parse.urlsplit(tracking_uri)
     # Not by the parsed address: a number sign in a folder's name would cut it off.
     if parts.scheme == "sqlite" and (path := tracking_uri.removeprefix("sqlite:///")) and path != ":memory:":
-        _refuse_damage(Path(path))
+        refuse_damage(Path(path))
         _make_whole(Path(path))
     if parts.scheme in REMOTE:
         _reach(tracking_uri)

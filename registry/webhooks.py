@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from metrics.errors import BadInputError
-from registry.stores import opened
+from registry.stores import opened, pages
 
 
 def registered_webhook(tracking_uri: str, name: str, url: str, events: Sequence[str], secret: str) -> tuple[str, bool]:
@@ -26,16 +26,10 @@ def registered_webhook(tracking_uri: str, name: str, url: str, events: Sequence[
     client = opened(tracking_uri)
     wanted: list[Any] = list(events)
     try:
-        token: str | None = None
-        while True:
-            page = client.list_webhooks(page_token=token)
-            for hook in page:
-                if hook.url == url:
-                    client.update_webhook(hook.webhook_id, name=name, events=wanted, secret=secret, status="ACTIVE")
-                    return str(hook.webhook_id), False
-            token = page.token
-            if not token:
-                break
+        for hook in pages(lambda token: client.list_webhooks(page_token=token)):
+            if hook.url == url:
+                client.update_webhook(hook.webhook_id, name=name, events=wanted, secret=secret, status="ACTIVE")
+                return str(hook.webhook_id), False
         made = client.create_webhook(name, url, events=wanted, secret=secret)
     except MlflowException as error:
         if error.error_code not in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):

@@ -42,7 +42,7 @@ _SETTINGS = {
 }
 # Outlives a test session that is killed, and ends the server that the session started: it waits until its input is closed.
 _WATCH = 'read _; kill -QUIT "$(head -n 1 "$0/data/postmaster.pid")"; rm -rf "$0"'
-_STOP = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+_STOP = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
 def binaries() -> Path | None:
@@ -183,17 +183,12 @@ class PostgresServer(Databases):
                 assert time.monotonic() < deadline, f"PostgreSQL does not answer: {said}"
                 time.sleep(0.05)
 
-    def stop(self, how: str = "fast") -> None:
+    def stop(self, how: str) -> None:
         """Stop the server: ``fast`` ends its connections, ``immediate`` is like a crash."""
         if self._process is not None:
             self._process.send_signal(_STOP[how])
             self._process.wait(timeout=60)
             self._process = None
-
-    def restart(self, how: str = "fast") -> None:
-        """Stop the server and start it again, on the same port with the same data."""
-        self.stop(how)
-        self.start()
 
     def close(self) -> None:
         """End the server and remove its folder."""

@@ -14,6 +14,8 @@ import jsonschema
 import psycopg
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from flows.redaction import looks_like_key
 
@@ -230,12 +232,81 @@ def test_the_image_is_built_from_what_is_pinned_and_from_the_build_context_alone
     assert argument("ARG")[0].startswith("PYTHON=python:3.12.")
     assert {rest.split()[0] for rest in argument("FROM")} == {"${PYTHON}"}
     text = " ".join(argument("RUN"))
-    assert re.search(r"uv==\d+\.\d+\.\d+", text)
     assert not re.search(r"curl|wget|https?://|latest|sudo", text)
-    assert "uv sync" in text
-    assert "--no-default-groups" in text
+    installs = re.findall(r"pip install (.*?)(?:&&|$)", " && ".join(argument("RUN")))
+    by_list = [words for words in installs if "--require-hashes -r docker/" in words]
+    assert len(installs) == len(by_list) + 1  # the rest is what was built here, without its dependencies
+    assert [words for words in installs if words not in by_list and "--no-deps dist/*.whl" not in words] == []
+    assert not re.search(r"uv (?:sync|run|build)|pip wheel", text)  # which resolve, or fetch what builds
     assert len(argument("FROM")) == 2  # neither uv nor its cache is in the image that runs
     assert any("UV_COMPILE_BYTECODE=1" in rest for rest in argument("ENV"))
+
+
+def listed(name):
+    """Packages of a list by name: their versions (of which markers choose one) and hashes."""
+    found = {}
+    for line in re.sub(r" \\\n\s*", " ", (FOLDER / name).read_text(encoding="utf-8")).splitlines():
+        words, *hashes = line.split(" --hash=")
+        requirement = Requirement(words)
+        [pin] = requirement.specifier
+        assert pin.operator == "=="
+        assert hashes
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", digest.strip()) for digest in hashes), line
+        found.setdefault(canonicalize_name(requirement.name), []).append((pin.version, requirement.marker))
+    return found
+
+
+def unmet(requirements, packages, extra=""):
+    wanted = [Requirement(text) for text in requirements]
+    return [
+        str(one)
+        for one in wanted
+        if (one.marker is None or one.marker.evaluate({"extra": extra}))
+        and not all(
+            one.specifier.contains(pin) for pin, _ in packages.get(canonicalize_name(one.name), [("0.dev0", None)])
+        )
+    ]
+
+
+def test_what_is_installed_into_the_image_is_what_the_project_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    plain, demo, build = (listed(f"{name}.txt") for name in ("requirements", "requirements-demo", "build-requirements"))
+    asked = project["project"]["dependencies"] + project["tool"]["uv"]["constraint-dependencies"]
+    assert unmet(asked, plain) == unmet(asked, demo) == []
+    with_model = project["project"]["optional-dependencies"]["demo"] + project["dependency-groups"]["weights"]
+    assert unmet(with_model, demo) == []
+    assert len(unmet(with_model, plain)) == len(with_model)  # and it does refuse
+    assert unmet(project["build-system"]["requires"], build) == []
+    assert plain.items() <= demo.items()
+    # Nothing is missing that a package in the list asks for by itself.
+    override = ("llm", "llama-cpp-python")
+    here = {"python_version": "3.12", "python_full_version": "3.12.12", "sys_platform": "linux", "extra": ""}
+    needed = {
+        f"{name}: {text}"
+        for name in plain
+        if (found := _distribution(name)) is not None
+        for text in found.requires or ()
+        if not text.startswith(override)
+        and ((need := Requirement(text)).marker is None or need.marker.evaluate(here))
+        and canonicalize_name(need.name) not in plain
+    }
+    assert needed == set()
+
+
+def _distribution(name):
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution(name)
+    except PackageNotFoundError:  # of another platform or Python
+        return None
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-demo.txt", "build-requirements.txt"])
+def test_a_list_of_packages_names_no_place(name):
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    assert not re.search(r"://|@|file:|^-|^\.|#", text, re.MULTILINE)
+    assert str(Path.home()) not in text
 
 
 def test_the_image_has_a_health_check_and_no_secret_in_a_layer():
@@ -270,6 +341,15 @@ def test_a_file_becomes_the_variable_that_a_program_reads(tmp_path):
     done = run("sh", "-c", 'printf "%s|%s" "$PGPASSWORD" "${PGPASSWORD_FILE-unset}"', PGPASSWORD_FILE=str(path))
     assert done.stdout == "hunter2 $HOME `id` 'x'|unset"
     assert run("printenv", "OTHER_FILE", OTHER_FILE="x").stdout == "x\n"
+
+
+def test_a_variable_that_is_set_wins_over_its_file_as_everywhere(tmp_path):
+    (tmp_path / "secret").write_text("of the file")
+    script = 'printf "%s|%s" "$PGPASSWORD" "${PGPASSWORD_FILE-unset}"'
+    for given, said in (("given", "given|unset"), ("", "of the file|unset")):
+        done = run("sh", "-c", script, PGPASSWORD=given, PGPASSWORD_FILE=str(tmp_path / "secret"))
+        assert done.stdout == said
+    assert run("printenv", "PGPASSWORD", PGPASSWORD="given", PGPASSWORD_FILE="/nowhere").stdout == "given\n"
 
 
 def test_a_file_that_is_not_there_ends_it_before_the_program_runs(tmp_path):

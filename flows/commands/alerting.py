@@ -111,14 +111,12 @@ def _page(incident: Incident, notices: list[Notice], links: dict[str, str]) -> l
     message = Message(**stored, id="", event=OPENED, incident=None, links=links)
     lines = [incident_line(incident), "", message.text(), ""]
     if incident.acknowledged_by:
-        lines.append(
-            f"acknowledged by {visible(incident.acknowledged_by)} at {incident.acknowledged_at}: "
-            f"{visible(incident.acknowledged_why or '', 500)}"
-        )
+        lines.append(_acknowledgement(incident))
     lines += [
         f"audit {item['audit']} at {item['at'][:16]}: {item['verdict']}; {visible(item['why'], 500)}"
         for item in incident.evidence.get("seen", ())
     ]
+    lines += _what_ends(incident)
     if ended := incident.evidence.get("ended"):
         lines.append(f"{incident.state} at {incident.ended_at}: {visible(ended, 500)}")
     for notice in notices:
@@ -128,6 +126,32 @@ def _page(incident: Incident, notices: list[Notice], links: dict[str, str]) -> l
     if not notices:
         lines.append("nobody was told")
     return lines
+
+
+def _acknowledgement(incident: Incident) -> str:
+    from dashboards.phrases import visible
+
+    return (
+        f"acknowledged by {visible(incident.acknowledged_by or '')} at {incident.acknowledged_at}: "
+        f"{visible(incident.acknowledged_why or '', 500)}"
+    )
+
+
+def _what_ends(incident: Incident) -> list[str]:
+    """What is missing for a live incident to be over, as far as an audit has said; else how one of its kind ends."""
+    from dashboards.phrases import visible
+    from flows.finding_kinds import ENDS
+    from registry.ledger.incidents import UNCONFIRMED
+
+    if not incident.live:
+        return []
+    if incident.state == UNCONFIRMED:
+        return ["nobody is told before a second sample has shown it too; one that does not withdraws it"]
+    seen = incident.evidence.get("seen", ())
+    if seen and (missing := seen[-1].get("missing")):
+        said = [f"- {visible(line, 500)}" for line in missing]
+        return [f"it is not over, for in audit {seen[-1]['audit']}, against what it was first compared with:", *said]
+    return [f"it is over when {ENDS[incident.kind]}"] if incident.kind in ENDS else []
 
 
 @app.command()
@@ -140,17 +164,22 @@ def ack(
 ) -> None:
     """Say that somebody looks after an incident: nobody is reminded of it any more. It still recovers by itself.
 
+    Who had said so before is shown, and stays in the record.
+
     Example: spiritlevel alerts ack 3 --why "known; fixed in the next release"
     """
     from flows.blessing import user_name
 
     with workspace_of(home) as workspace:
         now = workspace.ledger.moment()
+        before = workspace.ledger.incident(incident_id)
         said = workspace.ledger.acknowledge(incident_id, who=user_name() if who is None else who, why=why, now=now)
     if json:
         print_json(incident_as_json(said))
-    else:
-        print_text(incident_line(said))
+        return
+    print_text(incident_line(said))
+    if before.acknowledged_by not in (None, said.acknowledged_by):
+        print_text(f"before, {_acknowledgement(before)}")
 
 
 @app.command("test")

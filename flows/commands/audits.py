@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from flows.concluding import Conclusion
     from flows.ordering import Order
     from flows.settings import Home
+    from flows.workspace import Workspace
 
 MEAN = "mean-normalized-cramers-v-debiased"
 _AFTER_IMPORT = "the verdict against the previous release: 'spiritlevel compare RELEASE --against previous'"
@@ -265,18 +269,43 @@ def audit(
         )  # a declared previous release that is not there is said before anything is asked
         asked = ordered(workspace, found, order)
         if flow:
-            in_flow(found.uri, order, limits, workspace.home)
+            in_flow(found.uri, order, limits, workspace.home, replicate=replicate)
             asked = workspace.ledger.audit(asked.id)
         # After a flow run nothing is open any more, and this only reads the stored result.
         result = run_audit(workspace, asked, limits, tell=say, shown=shown)
         if replicate:
-            sampled_again(
-                workspace, asked, order, lambda more: run_audit(workspace, more, limits, tell=say, shown=shown)
-            )
+            more = functools.partial(run_audit, workspace, limits=limits, tell=say, shown=shown)
+            sampled_again(workspace, result, order, more, say)
+        else:
+            sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
+            form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
+            say_unconfirmed(workspace, result, {**sampling, **form})
         finish(result, found.uri, protocol, json)
 
 
-def in_flow(release: str, order: Order, limits: Limits, home: Home) -> None:
+def say_unconfirmed(
+    workspace: Workspace, result: Conclusion | CollectionReport, options: Mapping[str, object] | None = None
+) -> None:
+    """Say that a finding waits for a second sample, and what takes it; ``options`` say how the audit was to ask."""
+    from flows.collection import CollectionReport
+    from flows.replication import wanted
+
+    if isinstance(result, CollectionReport) or result.held:
+        return
+    audit = result.scored.audit
+    if (waits := wanted(workspace, audit)) is None:
+        return
+    command = ["spiritlevel", "audit", audit.release.uri, "--protocol", audit.protocol]
+    for name, value in (options or {}).items():
+        command += [name, str(value)] if value is not None else []
+    as_before = "" if options is not None else ", with the options that say how it asks"
+    say(
+        f"incident {waits.id} is not confirmed and nobody was told: {waits.title}. A second sample has to show it too: "
+        f"'{shlex.join([*command, '--replicate'])}'{as_before}"
+    )
+
+
+def in_flow(release: str, order: Order, limits: Limits, home: Home, *, replicate: bool) -> None:
     """Run an ordered audit as a Prefect flow run. It has been ordered already, so the flow is never told ``new``."""
     import dataclasses
 
@@ -293,6 +322,7 @@ def in_flow(release: str, order: Order, limits: Limits, home: Home) -> None:
         options=options,
         limits=dataclasses.asdict(limits),
         home=str(home.path),
+        replicate=replicate,
     )
 
 
@@ -341,6 +371,7 @@ def retry(
             raise BadInputError(f"{found.uri} has no live {name} audit to retry")
         limits = Limits(concurrency=concurrency, timeout_s=timeout_s, attempts=attempts, deadline_s=deadline_s)
         result = run_audit(workspace, audits[-1], limits, tell=say, shown=shown, failed=True)
+        say_unconfirmed(workspace, result)
         finish(result, found.uri, name, json)
 
 

@@ -20,7 +20,8 @@ def doctor(
 ) -> int:
     """Look whether everything is as it should be: versions, ledger, MLflow, Prefect, keys, endpoints, disk, clocks.
 
-    Nothing is changed and no model is asked. Each line says what was found and, when it is not well, what to do.
+    No model is asked, and nothing is changed: one small file is put into the MLflow server's artifact store and removed again.
+    Each line says what was found and, when it is not well, what to do.
     Exit code 0: all is well; 3: there are warnings; 2: something failed.
 
     Example: spiritlevel doctor --json

@@ -27,20 +27,25 @@ def duration(seconds: float) -> str:
 
 
 def told(label: str, before: int, progress: Progress) -> str:
-    """One line on how far a collection is; ``before`` requests were answered by an earlier run."""
+    """One line on how far a collection is; ``before`` requests were answered by an earlier run.
+
+    Calls, rate and time left are those of all workers, everything else is this process's; it says so when there are others.
+    """
     total = f" of {before + progress.total}" if progress.total is not None else ""
-    parts = [f"{label}: {before + progress.done}{total} calls", f"{progress.rate_per_s:.1f} a second"]
-    if progress.limit is not None and progress.mean_in_flight is not None:
-        parts.append(f"{progress.mean_in_flight:.1f} of {progress.limit} under way")
-    if progress.waits_for:
-        parts.append(progress.waits_for)
+    others = f" ({progress.of_others} by other workers)" if progress.of_others else ""
+    parts = [f"{label}: {before + progress.done}{total} calls{others}", f"{progress.rate_per_s:.1f} a second"]
     if progress.eta_s is not None:
         parts.append(f"{duration(progress.eta_s)} left")
+    own = []
+    if progress.limit is not None and progress.mean_in_flight is not None:
+        own.append(f"{progress.mean_in_flight:.1f} of {progress.limit} under way")
+    if progress.waits_for:
+        own.append(progress.waits_for)
     if progress.failed:
-        parts.append(f"{progress.failed} failed")
-    parts.append(f"{progress.tokens:,} tokens")
-    parts.append("cost unknown" if progress.cost_usd is None else f"${progress.cost_usd:.4f}")
-    return ", ".join(parts)
+        own.append(f"{progress.failed} failed")
+    own.append(f"{progress.tokens:,} tokens")
+    own.append("cost unknown" if progress.cost_usd is None else f"${progress.cost_usd:.4f}")
+    return ", ".join(parts) + ("; this process: " if others else ", ") + ", ".join(own)
 
 
 @contextmanager

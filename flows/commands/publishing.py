@@ -28,10 +28,16 @@ def publish(
     from flows.publishing import publish_waiting
 
     with workspace_of(home) as workspace:
+        workspace.ledger.adopt_publications()
+        if family is not None and not workspace.ledger.has_publications(family):
+            workspace.releases.list(family)  # refuses an unknown one and names the nearest
         if rebuild:
-            workspace.ledger.adopt_publications()
             workspace.ledger.publish_again(family)
         report = publish_waiting(workspace, say, family=family, everything=True, patience_s=None)
+        for sentence in report.trouble:
+            say(sentence)
+        if report.busy:
+            say("another process is publishing just now; it publishes what waits")
         if json:
             rows = [
                 {"kind": row.kind, "family": row.family, "protocol": row.protocol, "subject": row.subject}
@@ -42,7 +48,8 @@ def publish(
                 | {"attempts": row.attempts, "since": row.made_at, "detail": row.detail}
                 for row in workspace.ledger.waiting_publications(family)
             ]
-            print_json({"published": rows, "waiting": waiting, "trouble": report.trouble})
+            trouble = "; ".join(report.trouble)
+            print_json({"published": rows, "waiting": waiting, "busy": report.busy, "trouble": trouble})
         else:
             print_text(f"published {len(report.published)} to MLflow, {report.waiting} still waiting")
         raise typer.Exit(Exit.INCONCLUSIVE if report.waiting else Exit.OK)

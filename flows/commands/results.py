@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -218,10 +219,6 @@ def compare(
         sides = {side: summary_of(workspace, audit).channels for side, audit in audits.items()}
         found = moved(workspace, comparison)
         floors = {side: noise_floors(scores_of(workspace, audit)) for side, audit in audits.items()}
-        if workspace.ledger.waiting_publications(comparison.family):  # else MLflow need not even be loaded
-            from flows.publishing import publish_at_once
-
-            publish_at_once(workspace, say, comparison.family)
         if json:
             print_json(
                 {"family": comparison.family, "previous": one.uri, "current": other.uri}
@@ -235,6 +232,11 @@ def compare(
             if section := moved_text(found):
                 print_text(section)
             print_text(f"\nverdict: {comparison.verdict}. {comparison.why}")
+        if workspace.ledger.waiting_publications(comparison.family):  # else MLflow need not even be loaded
+            from flows.publishing import publish_at_once
+
+            sys.stdout.flush()  # MLflow may be waited for, and the verdict need not be
+            publish_at_once(workspace, say, comparison.family)
         raise typer.Exit(VERDICT_EXIT[comparison.verdict])
 
 

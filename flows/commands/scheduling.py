@@ -1,4 +1,4 @@
-"""``schedule`` and ``sweep``: what is due and how it stands, and one look of the duty clock by hand."""
+"""``schedule``: what is due and how it stands."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, workspace_of
 
 if TYPE_CHECKING:
     import datetime as dt
 
-    from flows.duty_clock import SweepReport
     from flows.schedule import DutyLine, ServiceSchedule
 
 _WIDEST = 48
@@ -28,15 +27,16 @@ def schedule(
     States: on time, late (the last run began after its grace), overdue (no audit finished though one was due), running,
     due, never; else how the last run ended: failed, open (it will be continued), refused or skipped.
 
-    Examples: spiritlevel schedule
-    spiritlevel schedule --days 7 --json
+    Example: spiritlevel schedule --days 7 --json
     """
     import datetime as dt
 
     from flows.schedule import service_schedule
+    from flows.service_checks import refuse_unknown
 
     now = dt.datetime.now(dt.UTC)
     with workspace_of(home) as workspace:
+        refuse_unknown(workspace)
         found = service_schedule(workspace, now)
         if json:
             print_json(schedule_as_json(found, now, days))
@@ -60,6 +60,7 @@ def schedule_as_json(found: ServiceSchedule, now: dt.datetime, days: float | Non
         "usd_a_month": round(found.usd_a_month, 4) if found.unpriced < len(found.lines) else None,
         "unpriced": found.unpriced,
         "false_alerts_a_month": alerts,
+        "more_than_daily": found.more_than_daily,
         "ended": list(found.ended),
     }
     if days is not None:
@@ -116,7 +117,7 @@ def schedule_text(found: ServiceSchedule, now: dt.datetime, days: float | None =
     lines += ["", *_sums(found)]
     if days is not None:
         coming = upcoming(found.lines, now, days)
-        lines += ["", f"{len(coming)} runs in the next {days:g} days (UTC):"]
+        lines += ["", f"{len(coming)} {'run' if len(coming) == 1 else 'runs'} in the next {days:g} days (UTC):"]
         lines += [f"  {slot.at:%Y-%m-%d %H:%M}  {duty.name}" for slot, duty in coming]
     return "\n".join(lines)
 
@@ -128,15 +129,27 @@ def _sums(found: ServiceSchedule) -> list[str]:
         cost += (
             f" (unknown for {found.unpriced} of {len(found.lines)}: no prices, or no finished audit with token counts)"
         )
-    lines = [f"{sum(line.runs_a_month for line in found.lines):,} runs in the next 30 days; {cost}"]
+    runs = sum(line.runs_a_month for line in found.lines)
+    lines = [f"{runs:,} {'run' if runs == 1 else 'runs'} in the next 30 days; {cost}"]
     if found.false_alerts is not None:
         lines.append(
-            f"when no release changes, expect {found.false_alerts.measured_alarms:.2g} false alarms a month over all of "
-            f"them (at most {found.false_alerts.guaranteed_alarms:.2g}); each is checked by a full audit first"
+            f"when no release changes, expect {found.false_alerts.measured_alarms:.2g} false alarms a month over "
+            f"{'the others' if found.more_than_daily else 'all of them'} (at most "
+            f"{found.false_alerts.guaranteed_alarms:.2g}); each is checked by a full audit first"
+        )
+    if found.more_than_daily:
+        lines.append(
+            f"false alarms are not computed for intervals below one day: {found.more_than_daily} "
+            f"{'release is' if found.more_than_daily == 1 else 'releases are'} audited that often"
         )
     waiting = [line.duty.name for line in found.lines if not line.declared]
     if waiting:
-        lines.append(f"{len(waiting)} of them are new in the file and begin when the service looks: {_some(waiting)}")
+        are = (
+            "1 of them is new in the file and begins"
+            if len(waiting) == 1
+            else (f"{len(waiting)} of them are new in the file and begin")
+        )
+        lines.append(f"{are} when the service looks: {_some(waiting)}")
     if found.ended:
         lines.append(f"no longer declared, ends when the service looks: {_some(found.ended)}")
     return lines
@@ -144,53 +157,3 @@ def _sums(found: ServiceSchedule) -> list[str]:
 
 def _some(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def sweep(json: JsonOption = False, home: HomeOption = None) -> None:
-    """Look once what is due, and do it in this process: for cron, systemd timers, or by hand.
-
-    Due audits are made one after the other, what was missed is recorded, dead workers' audits go on, new versions are
-    audited, alerts and results that wait go out. Two at once do no harm. 'spiritlevel serve' does this all the time.
-
-    Exit code: 0; 3 when something could not be done now. Example: spiritlevel sweep
-    """
-    import datetime as dt
-
-    from flows.duty_clock import swept
-    from flows.duty_runs import performed
-    from flows.service_checks import refuse_unconfigured, refuse_unknown
-    from registry.ledger.duties import DutyRun
-
-    done: list[DutyRun] = []
-
-    with workspace_of(home) as workspace:
-
-        def perform(_: object, run: DutyRun) -> None:
-            if (ended := performed(workspace, run.id, tell=say)) is not None:
-                done.append(ended)
-
-        refuse_unconfigured(workspace.home)  # an empty configuration would end every duty
-        refuse_unknown(workspace)
-        report = swept(workspace, dt.datetime.now(dt.UTC), start=perform, tell=say)
-    if json:
-        print_json(dataclasses.asdict(report) | {"runs": [dataclasses.asdict(run) for run in done]})
-    else:
-        print_text(sweep_text(report, done))
-    unfinished = any(run.state in ("open", "failed") for run in done)
-    raise typer.Exit(3 if report.trouble or unfinished else 0)
-
-
-def sweep_text(report: SweepReport, done: list[Any]) -> str:
-    """What a look did, for people."""
-    lines = ["another process was looking just then"] if report.busy else []
-    lines += [f"{name}: new version" for name in report.arrived]
-    if report.missed:
-        lines.append(f"{report.missed:,} missed times were recorded; one run stands for those of each audit")
-    if report.refused:
-        lines.append(f"{report.refused} not begun: the one before is still running")
-    for run in done:
-        said = f" ({run.why})" if run.why else ""
-        lines.append(f"{run.duty}, {run.slot}: {run.state}{f', {run.verdict}' if run.verdict else ''}{said}")
-    lines += [f"{name}: overdue" for name in report.overdue]
-    lines += [f"not done now: {words}" for words in report.trouble]
-    return "\n".join(lines or ["nothing is due"])

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import dataclasses
 import shlex
-from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.commands.shared import Exit, HomeOption, JsonOption, home_of, print_json, print_text, say, workspace_of
 from metrics.errors import BadInputError
+
+if TYPE_CHECKING:
+    from flows.duty_clock import SweepReport
+    from registry.ledger.duties import DutyRun
 
 
 def demo(
@@ -78,21 +81,6 @@ def init(home: HomeOption = None) -> None:
         print_text(f"home {workspace.home.path}, ledger {identity}")
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-
-
-def interval(text: str) -> timedelta:
-    """A length of time such as 7d, 12h, 30m or 90s.
-
-    >>> interval("7d")
-    datetime.timedelta(days=7)
-    """
-    found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
-    if not found or int(found[1]) == 0:
-        raise BadInputError(f"an interval is a number with s, m, h, d or w, such as 7d or 12h; not {text!r}")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
-
-
 def serve(
     release: Annotated[
         str | None,
@@ -113,6 +101,7 @@ def serve(
     once: Annotated[
         bool, typer.Option("--once", help="Look once, do what is due and end: for a system that has its own cron.")
     ] = False,
+    json: JsonOption = False,
     home: HomeOption = None,
 ) -> int | None:
     """Run the whole service in this process until stopped: what spiritlevel.yaml declares, and an endpoint for webhooks.
@@ -123,7 +112,9 @@ def serve(
 
     With a release and --every only this release is audited on an interval, and no file is needed.
 
-    Exit code with --once: 0, or 3 when an audit failed or is not finished.
+    With --once due audits are made one after the other, what was missed is recorded, dead workers' audits go on, and what
+    waits goes out; two at once do no harm, and --json is of it. Its exit code is 3 when an audit failed or is not finished,
+    or something else could not be done now.
 
     Example: spiritlevel serve
     """
@@ -132,6 +123,8 @@ def serve(
             raise BadInputError("'serve RELEASE' needs --every, such as --every 7d, and goes on until it is stopped")
         _serve_release(release, every, protocol, personas, concurrency, home)
         return None
+    if json and not once:
+        raise BadInputError("--json is of 'serve --once'; a service that goes on has no result")
     if every is not None or personas is not None:
         raise BadInputError("--every and --personas are of 'serve RELEASE'; spiritlevel.yaml says them for everything")
     _inherited(home)
@@ -140,8 +133,29 @@ def serve(
     if not once:
         serve_all(home_of(home), say)
         return None
-    made = serve_once(home_of(home), say)
-    return int(Exit.INCONCLUSIVE if any(run.state in ("failed", "open") for run in made) else Exit.OK)
+    report, made = serve_once(home_of(home), say)
+    if json:
+        print_json(dataclasses.asdict(report) | {"runs": [dataclasses.asdict(run) for run in made]})
+    else:
+        print_text(look_text(report, made))
+    unfinished = report.trouble or any(run.state in ("failed", "open") for run in made)
+    return int(Exit.INCONCLUSIVE if unfinished else Exit.OK)
+
+
+def look_text(report: SweepReport, made: list[DutyRun]) -> str:
+    """What a look did, for people."""
+    lines = ["another process was looking just then"] if report.busy else []
+    lines += [f"{name}: new version" for name in report.arrived]
+    if report.missed:
+        lines.append(f"{report.missed:,} missed times were recorded; one run stands for those of each audit")
+    if report.refused:
+        lines.append(f"{report.refused} not begun: the one before is still running")
+    for run in made:
+        said = f" ({run.why})" if run.why else ""
+        lines.append(f"{run.duty}, {run.slot}: {run.state}{f', {run.verdict}' if run.verdict else ''}{said}")
+    lines += [f"{name}: overdue" for name in report.overdue]
+    lines += [f"not done now: {words}" for words in report.trouble]
+    return "\n".join(lines or ["nothing is due"])
 
 
 def _inherited(home: Path | None) -> None:
@@ -156,14 +170,18 @@ def _inherited(home: Path | None) -> None:
 def _serve_release(
     release: str, every: str, protocol: str, personas: int | None, concurrency: int, home: Path | None
 ) -> None:
+    from flows.incidents import channels_of
+    from flows.service_settings import length_of_time
     from flows.serving import serve_release
 
-    length = interval(every)
+    length = length_of_time(every)
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
         workspace.protocol(protocol)
         place = workspace.home
-    say(f"auditing {found.uri} every {every}; alerts go to {place.alerts}; stop with Ctrl-C")
+        named = place.service.alerts_of(found.family).channels
+        channels = ", ".join(channels_of(workspace) if named is None else named) or "nobody"
+    say(f"auditing {found.uri} every {every}; alerts go to {channels}; stop with Ctrl-C")
     serve_release(release, length, protocol=protocol, personas=personas, concurrency=concurrency, home=place, tell=say)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import json
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.settings import Home
+from registry.stores import harmless
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,9 +49,6 @@ ProtocolOption = Annotated[
     ),
 ]
 
-# Controls except line feed and tab, lone surrogates, and what turns the reading direction.
-_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
 _chosen_home: list[Path] = []  # given before the command: spiritlevel --home DIR audit ...
 
 
@@ -81,15 +78,6 @@ def notes() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def harmless(text: str) -> str:
-    r"""Text without characters that command a terminal or turn its reading direction: a model may have written it.
-
-    >>> harmless("a\x1b[31mred\u202e b")
-    'a�[31mred� b'
-    """
-    return _HARMFUL.sub("\ufffd", text)
 
 
 def say(text: str) -> None:

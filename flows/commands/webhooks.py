@@ -40,7 +40,8 @@ def register(
                 "SPIRITLEVEL_TRACKING_URI to a server's address. Without one the service looks for new versions itself"
             )
         value = secret(workspace.home.service.service.webhook_secret_env, "the webhook receiver")
-        hook, made = registered_webhook(workspace.home.tracking_uri, NAME, url, EVENTS, value or "")
+        # Not the home's address alone: a password for the server may come from a file.
+        hook, made = registered_webhook(workspace.tracking.uri, NAME, url, EVENTS, value or "")
     if json:
         print_json({"webhook": hook, "url": url, "events": list(EVENTS), "created": made})
         return

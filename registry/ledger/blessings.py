@@ -59,7 +59,7 @@ class Blessings(Publications):
         with self._writing() as connection:
             made = connection.execute(table.insert().values(**values).returning(table.c.id)).scalar_one()
             if is_alias(name):
-                self._publish_later(connection, "alias", release.family, name, 0, str(made))
+                self._publish_later(connection, "alias", release.family, name, 0, str(made), self._now(connection))
         return self.blessings(release.family, name)[-1]
 
     def blessings(self, family: str, name: str | None = None) -> list[Blessing]:

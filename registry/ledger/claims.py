@@ -80,6 +80,16 @@ class Claims(LedgerConnection):
         AuditInProgressError
             When another live worker collects for the audit and ``join`` is not set.
         """
+        worker_id = uuid.uuid4().hex
+        _here.add(worker_id)  # before anybody sees its row
+        try:
+            return self._begin_work(audit_id, owner, worker_id, join, failed)
+        except BaseException:
+            # It did not begin, or was not told that it did: then its row is of nobody, and the next try ends it.
+            _here.discard(worker_id)
+            raise
+
+    def _begin_work(self, audit_id: int, owner: Owner, worker_id: str, join: bool, failed: bool) -> Worker:
         with self._writing() as connection:
             now = self._now(connection)
             # The lock that makes two beginners wait for each other; it does not hold up answers that are stored.
@@ -87,14 +97,13 @@ class Claims(LedgerConnection):
             if connection.execute(known).first() is None:
                 raise LedgerError(f"the ledger has no audit {audit_id}")
             others = self._living(connection, audit_id, owner, now)
-            worker = Worker(id=uuid.uuid4().hex, audit_id=audit_id, owner=owner, began_at=now, heartbeat_at=now)
+            worker = Worker(id=worker_id, audit_id=audit_id, owner=owner, began_at=now, heartbeat_at=now)
             if join or not others:
                 if not others:
                     _settle(connection, audit_id)
                 if failed:
                     _reopen_failures(connection, audit_id, {other.id for other in others})
                 connection.execute(workers.insert().values(**_row(worker)))
-                _here.add(worker.id)
         if others and not join:
             first = others[0]
             raise AuditInProgressError(
@@ -202,8 +211,8 @@ class Claims(LedgerConnection):
         counted = sa.select(sa.func.count().label("n")).select_from(responses).where(responses.c.audit_id == audit_id)
         return int(self._all(counted)[0]["n"])
 
-    def at_work(self, audit_id: int | None = None, me: Owner | None = None) -> list[Worker]:
-        """Live workers of an audit or of all audits, oldest first."""
+    def at_work(self, audit_id: int, me: Owner | None = None) -> list[Worker]:
+        """Live workers of an audit, oldest first."""
         return [worker for worker in self._begun(audit_id, me or Owner.this_process()) if not worker.why]
 
     def dead_work(self, me: Owner | None = None) -> list[Worker]:

@@ -7,12 +7,16 @@ import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection
 
 from registry.ledger.opening import WRITING, LedgerAwayError, LedgerError, explained, is_away, open_engine
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 PATIENCE_S = 120.0  # how long a database may be away before a running audit gives up
 
@@ -21,9 +25,29 @@ _M = TypeVar("_M", bound=Callable[..., Any])
 _log = logging.getLogger(__name__)
 
 
+def moment_text(moment: dt.datetime) -> str:
+    """A moment as the ledger keeps it: ISO 8601 in UTC to the millisecond.
+
+    >>> moment_text(dt.datetime(2026, 10, 1, 14, tzinfo=dt.timezone(dt.timedelta(hours=2))))
+    '2026-10-01T12:00:00.000Z'
+    """
+    return moment.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def utc_now() -> str:
-    """The time now, ISO 8601 in UTC to the millisecond."""
-    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """The time now, as the ledger keeps it."""
+    return moment_text(dt.datetime.now(dt.UTC))
+
+
+def insert_new(connection: Connection, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that says what to do when the row is there already; both databases write it the same way."""
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql  # takes time to load, which a file needs not
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def patient(method: _M) -> _M:
@@ -65,6 +89,20 @@ class LedgerConnection:
     def close(self) -> None:
         """Close every connection; the ledger can be opened again."""
         self.engine.dispose()
+
+    def answers(self) -> None:
+        """Read something small: a health check. It is not patient.
+
+        Raises
+        ------
+        LedgerError
+            When the database does not answer, is damaged or is not there any more.
+        """
+        place = self.engine.url.database
+        if self.engine.dialect.name == "sqlite" and place and not Path(place).exists():
+            raise LedgerError(f"the ledger at {place} is not there any more")  # who has the file open could still read it
+        with self._reading() as connection:
+            connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
 
     def moment(self) -> str:
         """The time now by the clock that all processes of this ledger share: the database server's, when there is one.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from registry.audits.plan import content_hash
-from registry.ledger.connection import LedgerConnection, patient
+from registry.ledger.connection import LedgerConnection, insert_new, patient
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
 from registry.ledger.service_tables import duties, duty_runs
@@ -21,6 +19,7 @@ from registry.ledger.tables import audits, responses
 DUE, RUNNING, DONE, OPEN, FAILED, SKIPPED, REFUSED = "due", "running", "done", "open", "failed", "skipped", "refused"
 SCHEDULED, CATCH_UP, VERSION, REFERENCE = "scheduled", "catch-up", "version", "reference"
 BY_THE_CLOCK = (SCHEDULED, CATCH_UP)
+NOT_DECLARED = "not declared any more"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +41,11 @@ class DutyRun:
     Parameters
     ----------
     slot : the time or version it is for; a duty has one run for each
-    kind : scheduled, catch-up (late, or in place of missed ones), version (a new one), reference (before that), replication
+    kind : scheduled, catch-up (late, or in place of missed ones), version (a new one), reference (before that)
     state : due, running, done, open (to be continued), failed, skipped, refused
     release : as resolved when it began; verdict : of its audit, when there is one
     flow_run : what it was handed to; next_at : when it is handed out, or tried, again
-    late_s : seconds between the time it was due and its beginning; why : what happened, in words
+    late_s : seconds between the time it was due and its first beginning; why : what happened, in words
     """
 
     id: int
@@ -122,7 +121,8 @@ class Duties(LedgerConnection):
     def declare_duties(self, declared: Iterable[StoredDuty], now: str) -> Reconciled:
         """Make the table say what is declared. What is unchanged stays as it is, the time since when included.
 
-        A duty whose times changed, or that was declared again, begins anew; one whose size changed does not.
+        A duty whose times changed, or that was declared again, begins anew; one whose size changed does not. What is not
+        declared any more has no run that is due or would be tried again.
         """
         wanted = {duty.name: duty for duty in declared}
         with self._writing() as connection:
@@ -148,7 +148,21 @@ class Duties(LedgerConnection):
             ended = [name for name, row in known.items() if name not in wanted and row["ended_at"] is None]
             if ended:
                 connection.execute(duties.update().where(duties.c.name.in_(ended)).values(ended_at=now))
+            self._end_undeclared(connection, wanted)
         return Reconciled(added=tuple(added), changed=tuple(changed), ended=tuple(ended))
+
+    def _end_undeclared(self, connection: Connection, declared: Collection[str]) -> None:
+        """End what is due, or waits to be tried again, of duties that are not declared; what runs is left to end."""
+        waits = sa.or_(duty_runs.c.state == DUE, duty_runs.c.next_at.is_not(None))
+        waiting = sa.select(duty_runs).where(duty_runs.c.state.in_((DUE, OPEN, FAILED)), waits)
+        for row in connection.execute(waiting).mappings().all():
+            if row["duty"] in declared:
+                continue
+            values: dict[str, Any] = {"next_at": None, "why": _also(row["why"], NOT_DECLARED)}
+            if row["state"] == DUE:
+                state = SKIPPED if row["audit_id"] is None else OPEN
+                values |= {"state": state, "ended_at": self.clock()}
+            connection.execute(duty_runs.update().where(duty_runs.c.id == row["id"]).values(**values))
 
     def duties(self, *, family: str | None = None) -> list[StoredDuty]:
         """The duties that are declared now, by name."""
@@ -177,33 +191,12 @@ class Duties(LedgerConnection):
         ended = None if run.state == DUE else now
         return {"attempts": 0, "late_s": 0.0, "made_at": now, "ended_at": ended, **dataclasses.asdict(run)}
 
-    def begin_run(
-        self,
-        duty: str,
-        slot: str,
-        due_at: str,
-        kind: str,
-        owner: Owner,
-        *,
-        late_s: float = 0.0,
-        why: str = "",
-        release: str | None = None,
-    ) -> DutyRun | None:
-        """Begin the run of a slot; None when that slot has a run already, of this or another process."""
-        self.queue_runs([QueuedRun(duty=duty, slot=slot, due_at=due_at, kind=kind, release=release, why=why)])
-        run = self.run_of(duty, slot)
-        return self.claim_run(run.id, owner, late_s=late_s) if run is not None and run.attempts == 0 else None
-
-    def skip_run(self, duty: str, slot: str, due_at: str, why: str) -> bool:
-        """Record that a slot had no run, and why; False when it has a record already."""
-        skipped = QueuedRun(duty=duty, slot=slot, due_at=due_at, kind=SCHEDULED, state=SKIPPED, why=why)
-        return self.queue_runs([skipped]) == 1
-
     @patient
     def claim_run(self, run_id: int, owner: Owner, *, late_s: float = 0.0, why: str = "") -> DutyRun | None:
         """Take a run that is due; None when it is not (any more). Of several processes one gets it."""
         begun = {"state": RUNNING, "holder": owner.id, "began_at": self.clock(), "ended_at": None, "next_at": None}
-        changes = begun | {"attempts": duty_runs.c.attempts + 1, "late_s": late_s, "verdict": None}
+        first = sa.case((duty_runs.c.attempts == 0, late_s), else_=duty_runs.c.late_s)
+        changes = begun | {"attempts": duty_runs.c.attempts + 1, "late_s": first, "verdict": None}
         return self._changed(run_id, (duty_runs.c.state == DUE,), why, **changes)
 
     @patient
@@ -286,11 +279,8 @@ class Duties(LedgerConnection):
         """Change a run when the conditions hold; ``why`` is added to what it says already."""
         with self._writing() as connection:
             said = connection.execute(sa.select(duty_runs.c.why).where(duty_runs.c.id == run_id)).scalar_one_or_none()
-            words = [one for one in (said, why) if one]
-            if why and said and why in said:
-                words = [said]  # the same trouble again needs no second line
             update = duty_runs.update().where(duty_runs.c.id == run_id, *conditions)
-            if connection.execute(update.values(why="; ".join(words), **values)).rowcount != 1:
+            if connection.execute(update.values(why=_also(said or "", why), **values)).rowcount != 1:
                 return None
         return self.run(run_id)
 
@@ -309,16 +299,11 @@ class Duties(LedgerConnection):
         duty: str | None = None,
         *,
         states: Sequence[str] = (),
-        release: str | None = None,
-        audit_id: int | None = None,
         newest: int | None = None,
     ) -> list[DutyRun]:
         """Runs that match, oldest first; of many only the ``newest``."""
-        conditions = [
-            duty_runs.c[name] == value
-            for name, value in {"duty": duty, "release": release, "audit_id": audit_id}.items()
-            if value is not None
-        ] + ([duty_runs.c.state.in_(states)] if states else [])
+        conditions = [duty_runs.c.duty == duty] if duty is not None else []
+        conditions += [duty_runs.c.state.in_(states)] if states else []
         query = sa.select(duty_runs).where(*conditions).order_by(duty_runs.c.id.desc()).limit(newest)
         return [_run(row) for row in reversed(self._all(query))]
 
@@ -370,9 +355,13 @@ class Duties(LedgerConnection):
 
     def _insert_new(self, connection: Connection, table: sa.Table, values: Sequence[dict[str, Any]]) -> int:
         """Insert rows whose key is not there yet; returns how many were."""
-        dialect = postgresql if self.engine.dialect.name == "postgresql" else sqlite
-        made = dialect.insert(table).on_conflict_do_nothing().returning(sa.literal(1))
+        made = insert_new(connection, table).on_conflict_do_nothing().returning(sa.literal(1))
         return sum(len(connection.execute(made.values(**row)).all()) for row in values)
+
+
+def _also(said: str, why: str) -> str:
+    """What a run says with one thing more; the same trouble again needs no second line."""
+    return said if why in said else "; ".join(one for one in (said, why) if one)
 
 
 def _run(row: Mapping[str, Any]) -> DutyRun:
@@ -388,12 +377,3 @@ def _history(rows: Sequence[Mapping[str, Any]], runs: Mapping[int, DutyRun]) -> 
         done=newest_of.get(DONE),
         running=newest_of.get(RUNNING),
     )
-
-
-def moment_text(moment: dt.datetime) -> str:
-    """A moment as the ledger keeps it.
-
-    >>> moment_text(dt.datetime(2026, 10, 1, 12, tzinfo=dt.UTC))
-    '2026-10-01T12:00:00.000Z'
-    """
-    return moment.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,7 +9,16 @@ from pathlib import Path
 import sqlalchemy
 from sqlalchemy.engine import make_url
 
-from registry.ledger.opening import HEAD, LedgerAwayError, LedgerError, engine_of, explained, is_away
+from registry.ledger.opening import (
+    HEAD,
+    LedgerAwayError,
+    LedgerError,
+    engine_of,
+    explained,
+    is_away,
+    migrated_version,
+    read_only,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,23 +61,19 @@ def examined(url: str, timeout_s: int = 5) -> LedgerState | None:
         path = Path(address.database or "")
         if not path.exists() or not path.stat().st_size:
             return None
-    elif "connect_timeout" not in address.query:
-        address = address.update_query_dict({"connect_timeout": str(timeout_s)})
-    engine = engine_of(address)
+        engine = read_only(path)
+    else:
+        if "connect_timeout" not in address.query:
+            address = address.update_query_dict({"connect_timeout": str(timeout_s)})
+        engine = engine_of(address)
     try:
         with engine.connect() as connection:
             kind = connection.dialect.name
-            known = sqlalchemy.inspect(connection).has_table("alembic_version")
-            schema = (
-                connection.execute(sqlalchemy.text("SELECT version_num FROM alembic_version")).scalar()
-                if known
-                else None
-            )
             found = LedgerState(
                 place=address.set(query={}).render_as_string(hide_password=True),
                 kind=kind,
                 server=".".join(map(str, connection.dialect.server_version_info or ())),
-                schema=schema,
+                schema=migrated_version(connection),
                 head=HEAD,
                 size_bytes=Path(address.database or "").stat().st_size if kind == "sqlite" else None,
             )

@@ -113,7 +113,7 @@ class Notification:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What an incident opens with. ``once``: an event that is told once; its key is never opened again."""
+    """What an incident opens with; the key of one that opens ``closed``, which is told once, is never opened again."""
 
     key: str
     kind: str
@@ -127,7 +127,6 @@ class Opening:
     audit: int | None
     reference_audit: int | None
     state: str = OPEN
-    once: bool = False
 
 
 class Incidents(LedgerConnection):
@@ -221,6 +220,8 @@ class Incidents(LedgerConnection):
     def acknowledge(self, incident_id: int, *, who: str, why: str, now: str) -> Incident:
         """Say that somebody looks after an incident: it is not told again until it recovers.
 
+        What somebody else had said before stays, in words.
+
         Raises
         ------
         BadInputError
@@ -232,6 +233,9 @@ class Incidents(LedgerConnection):
                 raise BadInputError(
                     f"an acknowledgement says {field} in readable words, 1 to {_LONGEST:,} characters; got {text[:100]!r}"
                 )
+        known = self.incident(incident_id)
+        if known.acknowledged_by not in (None, said["who"]):
+            said["why"] += f" (before: {known.acknowledged_by} at {known.acknowledged_at}: {known.acknowledged_why})"
         moved = self.move_incident(
             incident_id,
             ACKNOWLEDGED,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import sqlalchemy as sa
 
-from registry.ledger.connection import LedgerConnection, patient
+from registry.ledger.connection import LedgerConnection, moment_text, patient
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
 from registry.ledger.service_tables import leases
@@ -18,7 +19,8 @@ from registry.ledger.service_tables import leases
 LEASE_S = 120.0
 _LOOK_EVERY_S = 0.5  # while another holds what is waited for
 
-_own: dict[tuple[str, str], threading.Lock] = {}  # a lease is its process's: between threads these stand in for it
+_here: set[tuple[str, str]] = set()  # held by threads of this process: a lease itself knows only processes
+_given_back = threading.Condition()
 
 
 def later(moment: str, seconds: float) -> str:
@@ -27,8 +29,7 @@ def later(moment: str, seconds: float) -> str:
     >>> later("2026-10-01T12:00:00.000Z", 90)
     '2026-10-01T12:01:30.000Z'
     """
-    then = dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=seconds)
-    return then.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment_text(dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=seconds))
 
 
 class Leases(LedgerConnection):
@@ -69,14 +70,28 @@ class Leases(LedgerConnection):
 
     @contextmanager
     def lease(self, name: str, owner: Owner, *, seconds: float = LEASE_S) -> Iterator[Callable[[], bool] | None]:
-        """Hold a lease for a block: a call that renews it (False: it was lost), or None when another process holds it."""
-        if not self.take_lease(name, owner, seconds=seconds):
-            yield None
-            return
-        try:
-            yield lambda: self.take_lease(name, owner, seconds=seconds)
-        finally:
-            self.give_lease_back(name, owner)
+        """Hold a lease for a block that renews it itself.
+
+        Gives a call that renews it (False: it was lost), or None when another process or thread holds it.
+        """
+        with self._of_one_thread(name, None) as free:
+            if not free or not self.take_lease(name, owner, seconds=seconds):
+                yield None
+                return
+            try:
+                yield lambda: self.take_lease(name, owner, seconds=seconds)
+            finally:
+                self.give_lease_back(name, owner)
+
+    @contextmanager
+    def renewed(self, name: str, owner: Owner, *, seconds: float = LEASE_S) -> Iterator[bool]:
+        """Hold a lease for a block and renew it beside the work; False when another process or thread holds it."""
+        with self._of_one_thread(name, None) as free:
+            if not free or not self.take_lease(name, owner, seconds=seconds):
+                yield False
+                return
+            with self._renewing(name, owner, seconds):
+                yield True
 
     @contextmanager
     def alone(
@@ -88,33 +103,42 @@ class Leases(LedgerConnection):
         ----------
         waiting : called once when somebody else is at it
         """
-        key = (self.engine.url.render_as_string(hide_password=False), name)
-        lock = _own.setdefault(key, threading.Lock())
-        told = waiting is None
-        if not lock.acquire(blocking=False):
-            if waiting is not None:
-                waiting()
-                told = True
-            lock.acquire()
-        try:
+        tell = functools.cache(waiting or (lambda: None))
+        with self._of_one_thread(name, tell):
             while not self.take_lease(name, owner, seconds=seconds):
-                if waiting is not None and not told:
-                    waiting()
-                    told = True
+                tell()
                 time.sleep(_LOOK_EVERY_S)
-            with self._renewed(name, owner, seconds):
+            with self._renewing(name, owner, seconds):
                 yield
-        finally:
-            lock.release()
 
     @contextmanager
-    def _renewed(self, name: str, owner: Owner, seconds: float) -> Iterator[None]:
+    def _of_one_thread(self, name: str, waiting: Callable[[], None] | None) -> Iterator[bool]:
+        """Be the only thread of this process that holds a name; while another does, False, or wait when told to."""
+        key = (self.engine.url.render_as_string(hide_password=False), name)
+        with _given_back:
+            if free := key not in _here:
+                _here.add(key)
+        if not free and waiting is not None:
+            waiting()
+            with _given_back:
+                free = _given_back.wait_for(lambda: key not in _here)
+                _here.add(key)
+        try:
+            yield free
+        finally:
+            if free:
+                with _given_back:
+                    _here.discard(key)
+                    _given_back.notify_all()
+
+    @contextmanager
+    def _renewing(self, name: str, owner: Owner, seconds: float) -> Iterator[None]:
         """Renew a lease in the background for a block, and give it back."""
         done = threading.Event()
 
         def renew() -> None:
             while not done.wait(seconds / 3):
-                with suppress(LedgerError):
+                with suppress(LedgerError):  # the next try may succeed, and the lease is not over yet
                     self.take_lease(name, owner, seconds=seconds)
 
         renewing = threading.Thread(target=renew, name=f"lease {name}", daemon=True)

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from registry.ledger.connection import LedgerConnection
+from registry.ledger.connection import LedgerConnection, insert_new, moment_text
 from registry.ledger.leases import later
 from registry.ledger.ownership import Owner
 from registry.ledger.service_tables import provider_limits, provider_shares
@@ -131,7 +131,7 @@ class Loads(LedgerConnection):
                 paused_s=max(0.0, self._pause(connection, limit, now, demand)),
             )
             values = _share_row(demand, share, me) | {"seen_at": now}
-            statement = _insert(connection, shares).values(provider=provider, holder=holder, **values)
+            statement = insert_new(connection, shares).values(provider=provider, holder=holder, **values)
             connection.execute(statement.on_conflict_do_update(index_elements=["provider", "holder"], set_=values))
         return share
 
@@ -142,7 +142,7 @@ class Loads(LedgerConnection):
             connection.execute(provider_shares.delete().where(*mine))
 
     def provider_loads(self) -> list[dict[str, Any]]:
-        """Limits of all providers, with the number of workers seen of late and the calls that they have under way."""
+        """Limits of the providers that were used of late, with the workers seen and the calls that they have under way."""
         now = self.moment()
         seen = sa.and_(
             provider_shares.c.provider == provider_limits.c.provider, provider_shares.c.seen_at >= later(now, -SILENT_S)
@@ -154,6 +154,7 @@ class Loads(LedgerConnection):
                 sa.func.coalesce(sa.func.sum(provider_shares.c.in_flight), 0).label("in_flight"),
             )
             .select_from(provider_limits.outerjoin(provider_shares, seen))
+            .where(provider_limits.c.changed_at >= later(now, -FORGOTTEN_S))
             .group_by(*provider_limits.c)
             .order_by(provider_limits.c.provider)
         )
@@ -165,7 +166,7 @@ class Loads(LedgerConnection):
         found = connection.execute(query).mappings().first()
         if found is None:
             values = {"provider": provider, "concurrency": 0.0, "changed_at": ""}
-            connection.execute(_insert(connection, provider_limits).values(**values).on_conflict_do_nothing())
+            connection.execute(insert_new(connection, provider_limits).values(**values).on_conflict_do_nothing())
             found = connection.execute(query).mappings().one()
         return dict(found)
 
@@ -177,7 +178,11 @@ class Loads(LedgerConnection):
         fell_at = _seconds(limit["lowered_at"]) if known and limit["lowered_at"] else None
         most = demand.concurrency or max(1, wanted, int(limit["concurrency"]) if known else 1)
         value, fell = rule(limit["concurrency"] if known else None, fell_at, _seconds(now), float(most))
-        values = {"concurrency": value, "lowered_at": None if fell is None else _iso(fell), "changed_at": now}
+        values = {
+            "concurrency": value,
+            "lowered_at": None if fell is None else moment_text(dt.datetime.fromtimestamp(fell, dt.UTC)),
+            "changed_at": now,
+        }
         connection.execute(
             provider_limits.update().where(provider_limits.c.provider == limit["provider"]).values(**values)
         )
@@ -214,26 +219,8 @@ def _share_row(demand: Demand, share: ProviderShare, me: Owner) -> dict[str, Any
         "wanted": demand.wanted,
         "in_flight": demand.in_flight,
         "granted": share.concurrency,
-        "calls_per_minute": share.calls_per_minute,
-        "tokens_per_minute": share.tokens_per_minute,
     }
-
-
-def _insert(connection: Connection, table: sa.Table) -> Any:
-    """An insert that knows what to do when the row is there; both databases write it the same way."""
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects.postgresql import insert as postgresql
-
-        return postgresql(table)
-    from sqlalchemy.dialects.sqlite import insert as sqlite
-
-    return sqlite(table)
 
 
 def _seconds(moment: str) -> float:
     return dt.datetime.fromisoformat(moment).timestamp()
-
-
-def _iso(seconds: float) -> str:
-    moment = dt.datetime.fromtimestamp(seconds, dt.UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -108,12 +108,11 @@ class Occasions(LedgerConnection):
         return sorted(row["protocol"] for row in self._all(query))
 
     def unscored(self, family: str, protocol: str, scoring_version: str | None) -> list[int]:
-        """Ids of finished audits without scores, or with those of another scoring version than the one given."""
-        stale: list[sa.ColumnElement[bool]] = [audits.c.scoring_version.is_(None)]
-        if scoring_version is not None:
-            stale.append(audits.c.scoring_version != scoring_version)
+        """Ids of finished audits without scores of their answers, or with those of another scoring version than the one given."""
+        known = sa.func.coalesce(audits.c.scoring_version, "")
+        stale = known == "" if scoring_version is None else known != scoring_version
         mine = (audits.c.family == family, audits.c.protocol == protocol, audits.c.state != "open")
-        query = sa.select(audits.c.id).where(*mine, sa.or_(*stale)).order_by(audits.c.id)
+        query = sa.select(audits.c.id).where(*mine, stale).order_by(audits.c.id)
         return [row["id"] for row in self._all(query)]
 
     def scores_of(self, ids: Iterable[int], metrics: Collection[str] | None = None) -> dict[int, list[Score]]:
@@ -133,11 +132,12 @@ class Occasions(LedgerConnection):
     def judgements(
         self, *, family: str | None = None, protocol: str | None = None, current: Iterable[int] | None = None
     ) -> list[Judgement]:
-        """Stored comparisons without their rows, oldest first."""
+        """Stored comparisons without their rows, oldest first; without those that wait to be judged anew."""
         columns = {"id": "id", "previous": "previous_audit_id", "current": "current_audit_id", "verdict": "verdict"}
         labelled = [comparisons.c[column].label(name) for name, column in columns.items()]
         query = sa.select(*labelled, audits.c.version.label("previous_version"))
         query = query.join_from(comparisons, audits, audits.c.id == comparisons.c.previous_audit_id)
+        query = query.where(comparisons.c.verdict != "")
         wanted = {"family": family, "protocol": protocol}
         query = query.where(*[comparisons.c[name] == value for name, value in wanted.items() if value is not None])
         if current is None:

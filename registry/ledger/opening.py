@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +76,22 @@ def _place(url: URL) -> str:
     return url.set(query={}).render_as_string(hide_password=True)  # the query may hold a password too
 
 
-def _migrated_version(engine: Engine) -> str | None:
-    with engine.connect() as connection:
-        if not sqlalchemy.inspect(connection).has_table("alembic_version"):
-            return None
-        return connection.execute(sqlalchemy.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+def read_only(path: Path) -> Engine:
+    """The engine of a SQLite file that is only looked at: nothing is changed or made, not even how it keeps its journal."""
+    in_use = any(path.with_name(f"{path.name}{end}").exists() for end in ("-wal", "-journal"))
+    address = f"{path.resolve().as_uri()}?mode=ro{'' if in_use else '&immutable=1'}"
+
+    def connected() -> sqlite3.Connection:
+        return sqlite3.connect(address, uri=True, timeout=5)
+
+    return sqlalchemy.create_engine("sqlite://", creator=connected)
+
+
+def migrated_version(connection: Connection) -> str | None:
+    """The migration that a database is at; None for one that has no table of ours."""
+    if not sqlalchemy.inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(sqlalchemy.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
 
 
 def migrate(engine: Engine, revision: str = "head") -> None:
@@ -117,7 +129,8 @@ def _make_whole(path: Path) -> None:
 
 
 def _bring_up_to_date(engine: Engine, place: str) -> None:
-    version = _migrated_version(engine)
+    with engine.connect() as connection:
+        version = migrated_version(connection)
     if version is not None and version > HEAD:
         raise LedgerError(
             f"the ledger at {place} was written by a newer spiritlevel (its schema is {version}, this one "

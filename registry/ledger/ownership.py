@@ -32,17 +32,38 @@ def this_host() -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Owner:
-    """A process: host, process id, and the time it started (ids are used again, start times are not)."""
+    """A process: host, process id, and when it started (ids are used again, start times are not).
+
+    Parameters
+    ----------
+    started : seconds from the start of the system to that of the process: setting the clock does not change them
+    """
 
     host: str
     pid: int
     started: float
 
     @classmethod
-    def this_process(cls) -> Owner:
+    def of(cls, pid: int) -> Owner:
+        """A process of this host.
+
+        Raises
+        ------
+        psutil.NoSuchProcess
+            When there is none of this id.
+        """
         import psutil
 
-        return cls(this_host(), os.getpid(), round(psutil.Process().create_time(), 2))
+        while True:
+            # Both times are by the clock, which may be set between two looks at it.
+            booted = psutil.boot_time()
+            started = psutil.Process(pid).create_time() - booted
+            if psutil.boot_time() == booted:
+                return cls(this_host(), pid, round(started, 2))
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        return _known(os.getpid())
 
     @property
     def id(self) -> str:
@@ -59,11 +80,16 @@ class Owner:
         import psutil
 
         try:
-            process = psutil.Process(self.pid)
-            # The start time is derived from the clock at boot; a small correction of it must not look like death.
-            return abs(process.create_time() - self.started) < 2 and process.status() != psutil.STATUS_ZOMBIE
+            same = abs(Owner.of(self.pid).started - self.started) < 2  # no id comes again so soon
+            return same and psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return False
+
+
+@functools.cache
+def _known(pid: int) -> Owner:
+    """Remembered by the id of this process: a fork is another one."""
+    return Owner.of(pid)
 
 
 def why_gone(other: Owner, me: Owner, heartbeat_at: str, now: str) -> str:

@@ -10,11 +10,10 @@ import dataclasses
 from typing import Any, Literal
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 from registry.audits.plan import content_hash
-from registry.ledger.connection import LedgerConnection
+from registry.ledger.connection import LedgerConnection, insert_new
 from registry.ledger.leases import later
 from registry.ledger.service_tables import publications as table
 from registry.ledger.tables import audits, comparisons, facts
@@ -53,37 +52,44 @@ class Publication:
     next_at: str
     detail: str
     made_at: str
-    done_at: str | None = None
 
 
 class Publications(LedgerConnection):
     """Reads and writes of the outbox."""
 
     def _publish_later(
-        self, connection: Connection, kind: Kind, family: str, protocol: str, subject: int, content: str
+        self, connection: Connection, kind: Kind, family: str, protocol: str, subject: int, content: str, now: str
     ) -> None:
         """Put a thing into the outbox, inside the transaction that stores it; one that is there waits again if it changed."""
-        now = self._now(connection)
         key = {"kind": kind, "family": family, "protocol": protocol, "subject": subject}
-        fresh = {"content": content, "state": "waiting", "attempts": 0, "next_at": now, "detail": "", "done_at": None}
-        connection.execute(_new(connection, table).values(**key, **fresh, made_at=now).on_conflict_do_nothing())
-        same = [table.c[name] == value for name, value in key.items()]
-        connection.execute(table.update().where(*same, table.c.content != content).values(**fresh))
+        fresh = {"content": content, "state": "waiting", "attempts": 0, "next_at": now, "detail": ""}
+        row = insert_new(connection, table).values(**key, **fresh, made_at=now)
+        changed = table.c.content != row.excluded.content
+        connection.execute(row.on_conflict_do_update(index_elements=list(key), set_=fresh, where=changed))
 
-    def _publish_audit_later(self, connection: Connection, audit_id: int, content: str) -> None:
+    def _publish_audit_later(self, connection: Connection, audit_id: int, content: str, now: str | None = None) -> None:
         """The same for an audit, with the timeline and the card that show it."""
+        now = now or self._now(connection)
         place = sa.select(audits.c.family, audits.c.protocol).where(audits.c.id == audit_id)
         family, protocol = connection.execute(place).one()
-        self._publish_later(connection, "audit", family, protocol, audit_id, content)
+        self._publish_later(connection, "audit", family, protocol, audit_id, content, now)
         for kind in ("timeline", "card"):
-            self._publish_later(connection, kind, family, protocol, 0, content_hash([audit_id, content]))
+            self._publish_later(connection, kind, family, protocol, 0, content_hash([audit_id, content]), now)
 
     def _publish_comparison_later(
-        self, connection: Connection, comparison_id: int, family: str, protocol: str, content: str
+        self,
+        connection: Connection,
+        comparison_id: int,
+        family: str,
+        protocol: str,
+        content: str,
+        now: str | None = None,
     ) -> None:
         """The same for a comparison, with the card that shows it."""
-        self._publish_later(connection, "comparison", family, protocol, comparison_id, content)
-        self._publish_later(connection, "card", family, protocol, 0, content_hash([comparison_id, content, "compared"]))
+        now = now or self._now(connection)
+        self._publish_later(connection, "comparison", family, protocol, comparison_id, content, now)
+        shown = content_hash([comparison_id, content, "compared"])
+        self._publish_later(connection, "card", family, protocol, 0, shown, now)
 
     def publish_audit_later(self, audit_id: int, content: str) -> None:
         """Let an audit wait again when something about it changed that its scores do not say, such as a check."""
@@ -123,7 +129,7 @@ class Publications(LedgerConnection):
         """Remember that a thing is in MLflow, and in which run; False when it changed meanwhile and goes on waiting."""
         with self._writing() as connection:
             same = (table.c.id == row.id, table.c.content == row.content)
-            done = {"state": "done", "done_at": self._now(connection), "detail": ""}
+            done = {"state": "done", "detail": ""}
             unchanged = connection.execute(table.update().where(*same).values(**done)).rowcount == 1
             if row.kind == "audit":
                 mine = (audits.c.id == row.subject, audits.c.scoring_version == scoring_version)
@@ -147,19 +153,20 @@ class Publications(LedgerConnection):
         if not (found or self._all(_without_row("comparison", comparisons).limit(1))):
             return 0
         with self._writing() as connection:
+            now = self._now(connection)
             of_audits = _without_row("audit", audits, audits.c.scoring_version.is_not(None))
             lost_audits = list(connection.execute(of_audits).mappings())
             lost_comparisons = list(connection.execute(_without_row("comparison", comparisons)).mappings())
             for row in lost_audits:
-                self._publish_audit_later(connection, row["id"], row["scoring_version"])
+                self._publish_audit_later(connection, row["id"], row["scoring_version"], now)
             for row in lost_comparisons:
                 content = row["scoring_version"]
-                self._publish_comparison_later(connection, row["id"], row["family"], row["protocol"], content)
+                self._publish_comparison_later(connection, row["id"], row["family"], row["protocol"], content, now)
             for kind, lost in (("audit", lost_audits), ("comparison", lost_comparisons)):
                 known = [row["id"] for row in lost if row["run_id"] is not None]
                 mine = (table.c.kind == kind, table.c.subject.in_(known))
                 if known:
-                    connection.execute(table.update().where(*mine).values(state="done", done_at=self._now(connection)))
+                    connection.execute(table.update().where(*mine).values(state="done"))
         return len(lost_audits) + len(lost_comparisons)
 
     def publish_again(self, family: str | None = None) -> int:
@@ -171,7 +178,7 @@ class Publications(LedgerConnection):
         def of(place: sa.Table) -> list[sa.ColumnElement[bool]]:
             return [place.c.family == family] if family is not None else []
 
-        fresh = {"state": "waiting", "attempts": 0, "next_at": self._now(connection), "detail": "", "done_at": None}
+        fresh = {"state": "waiting", "attempts": 0, "next_at": self._now(connection), "detail": ""}
         connection.execute(audits.update().where(*of(audits)).values(run_id=None))
         connection.execute(comparisons.update().where(*of(comparisons)).values(run_id=None))
         return connection.execute(table.update().where(*of(table)).values(**fresh)).rowcount
@@ -190,7 +197,7 @@ class Publications(LedgerConnection):
         mine = facts.c.name == "published_to"
         with self._writing() as connection:
             connection.execute(
-                _new(connection, facts).values(name="published_to", value=store).on_conflict_do_nothing()
+                insert_new(connection, facts).values(name="published_to", value=store).on_conflict_do_nothing()
             )
             if connection.execute(sa.select(facts.c.value).where(mine)).scalar_one() == store:
                 return False
@@ -199,12 +206,9 @@ class Publications(LedgerConnection):
         return True
 
 
-def _new(connection: Connection, place: sa.Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that another process may have been first with."""
-    return postgresql.insert(place) if connection.dialect.name == "postgresql" else sqlite.insert(place)
-
-
 def _without_row(kind: Kind, place: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    there = sa.exists().where(table.c.kind == kind, table.c.subject == place.c.id)
+    # Every column of the unique index: SQLite, which has no statistics, would look through all rows of a kind for each.
+    same = [table.c[name] == place.c[name] for name in ("family", "protocol")]
+    there = sa.exists().where(table.c.kind == kind, *same, table.c.subject == place.c.id)
     names = ("id", "family", "protocol", "scoring_version", "run_id")
     return sa.select(*(place.c[name] for name in names)).where(~there, *conditions).order_by(place.c.id)

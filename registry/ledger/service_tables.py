@@ -57,8 +57,6 @@ provider_shares = Table(
     Column("wanted", Integer, nullable=False),
     Column("in_flight", Integer, nullable=False),
     Column("granted", Integer, nullable=False),  # calls it may have under way until it looks again
-    Column("calls_per_minute", Float),
-    Column("tokens_per_minute", Float),
     Column("seen_at", String(32), nullable=False),
 )
 
@@ -93,7 +91,7 @@ duty_runs = Table(
     Column("duty", String(420), nullable=False),
     Column("slot", String(64), nullable=False),  # local date and time without a zone, or "version 7": one run each
     Column("due_at", String(32), nullable=False),
-    Column("kind", String(12), nullable=False),  # scheduled, catch-up, version, reference, replication
+    Column("kind", String(12), nullable=False),  # scheduled, catch-up, version, reference
     Column("state", String(12), nullable=False),  # due, running, done, open, failed, skipped, refused
     Column("release", String(260)),
     Column("busy", String(16), unique=True),  # release and protocol while it runs: one run of them at a time
@@ -117,7 +115,6 @@ sightings = Table(
     metadata,
     Column("family", String(250), primary_key=True),
     Column("version", Integer, primary_key=True),
-    Column("source", String(12), nullable=False),  # first-look, poll or webhook
     Column("seen_at", String(32), nullable=False),
 )
 
@@ -132,7 +129,7 @@ publications = Table(
     "publications",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("kind", String(12), nullable=False),  # audit, comparison, timeline or card
+    Column("kind", String(12), nullable=False),  # audit, comparison, timeline, card or alias
     Column("family", String(250), nullable=False),
     Column("protocol", String(80), nullable=False),
     Column("subject", Integer, nullable=False),  # id of the audit or comparison; 0 for the family's timeline and card
@@ -142,7 +139,6 @@ publications = Table(
     Column("next_at", String(32), nullable=False),
     Column("detail", Text, nullable=False),  # of the last failure
     Column("made_at", String(32), nullable=False),
-    Column("done_at", String(32)),
     UniqueConstraint("kind", "family", "protocol", "subject"),
     Index(None, "state"),
 )

@@ -28,7 +28,7 @@ class Sightings(Duties):
         same = (sightings.c.family == family, sightings.c.version == _LOOK)
         with self._writing() as connection:
             connection.execute(sightings.delete().where(*same))
-            row = {"family": family, "version": _LOOK, "source": "look", "seen_at": now}
+            row = {"family": family, "version": _LOOK, "seen_at": now}
             connection.execute(sightings.insert().values(**row))
 
     def sighted(self, family: str) -> set[int]:
@@ -37,7 +37,7 @@ class Sightings(Duties):
         return {int(row["version"]) for row in self._all(query)}
 
     @patient
-    def sight(self, family: str, versions: Iterable[int], source: str, queued: Sequence[QueuedRun] = ()) -> list[int]:
+    def sight(self, family: str, versions: Iterable[int], queued: Sequence[QueuedRun] = ()) -> list[int]:
         """Note versions that were seen, and in the same transaction the runs that follow from that.
 
         Returns the versions that are new. When none is, nothing is queued: another process saw them first.
@@ -45,7 +45,7 @@ class Sightings(Duties):
         with self._writing() as connection:
             new = []
             for version in versions:
-                row = {"family": family, "version": version, "source": source, "seen_at": self.clock()}
+                row = {"family": family, "version": version, "seen_at": self.clock()}
                 if self._insert_new(connection, sightings, [row]):
                     new.append(version)
             if new and queued:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,7 +31,7 @@ from registry.ledger.spending import Spendings
 from registry.ledger.summaries import Summaries
 from registry.ledger.tables import audits, facts, messages, requests, responses
 from registry.ledger.totals import Totals
-from registry.ledger.values import Audit
+from registry.ledger.values import AnswerOutcome, Audit
 from registry.ledger.watching import Watches
 from registry.ledger.webhooks import Webhooks
 from registry.releases import ModelRelease
@@ -191,6 +192,8 @@ class Ledger(
         try:
             with self._writing() as connection:
                 connection.execute(responses.insert().values(**row))
+                if response.attempt > 1:
+                    self._answered_again(connection, audit_id)
             return True
         except sa.exc.IntegrityError:
             return self._record_late(row)
@@ -208,6 +211,7 @@ class Ledger(
                 there[0]["attempt"] + 1 if there else row["attempt"]
             )  # none there: it is refused again, and raises
             connection.execute(responses.insert().values(**row | {"attempt": attempt}))
+            self._answered_again(connection, row["audit_id"])
         return True
 
     @patient
@@ -215,8 +219,12 @@ class Ledger(
         """Store many answers in one transaction."""
         if not answers:
             return
-        with self._writing() as connection:
-            connection.execute(responses.insert(), [rows.response_row(audit_id, answer) for answer in answers])
+        try:
+            with self._writing() as connection:
+                connection.execute(responses.insert(), [rows.response_row(audit_id, answer) for answer in answers])
+        except sa.exc.IntegrityError:  # all are there when the database went away just after it had stored them
+            if not all(self.record(audit_id, answer) for answer in answers):
+                raise
 
     def requests(self, audit_id: int) -> list[Request]:
         """The sealed work list, in order."""
@@ -233,26 +241,23 @@ class Ledger(
 
     def responses(self, audit_id: int) -> list[Response]:
         """The answer that counts for each request: its latest attempt. Earlier ones stay in the ledger."""
+        return [rows.response_from_row(row) for row in self._latest(audit_id, *responses.c)]
+
+    def outcomes(self, audit_id: int) -> list[AnswerOutcome]:
+        """What became of each request that has an answer, by its latest attempt; what the answers say is not read."""
+        names = [field.name for field in dataclasses.fields(AnswerOutcome)]
+        return [AnswerOutcome(**row) for row in self._latest(audit_id, *(responses.c[name] for name in names))]
+
+    def _latest(self, audit_id: int, *columns: sa.Column[Any]) -> list[dict[str, Any]]:
         latest = (
             sa.select(responses.c.index, responses.c.repeat, sa.func.max(responses.c.attempt).label("attempt"))
             .where(responses.c.audit_id == audit_id)
             .group_by(responses.c.index, responses.c.repeat)
             .subquery()
         )
-        query = (
-            sa.select(responses)
-            .join(
-                latest,
-                sa.and_(
-                    responses.c.index == latest.c.index,
-                    responses.c.repeat == latest.c.repeat,
-                    responses.c.attempt == latest.c.attempt,
-                ),
-            )
-            .where(responses.c.audit_id == audit_id)
-            .order_by(responses.c.index, responses.c.repeat)
-        )
-        return [rows.response_from_row(row) for row in self._all(query)]
+        same = [responses.c[name] == latest.c[name] for name in ("index", "repeat", "attempt")]
+        query = sa.select(*columns).join_from(responses, latest, sa.and_(*same)).where(responses.c.audit_id == audit_id)
+        return self._all(query.order_by(responses.c.index, responses.c.repeat))
 
     @patient
     def progress(self, audit_id: int) -> tuple[int, int]:

@@ -14,23 +14,25 @@ from registry.ledger.connection import LedgerConnection
 from registry.ledger.tables import responses, summaries
 
 
+def sum_of_attempts(audit_id: int) -> sa.Select[Any]:
+    """The query for `Summaries.attempts`."""
+    total = sa.func.coalesce(sa.func.sum(responses.c.attempt), 0)
+    return sa.select(total.label("attempts")).where(responses.c.audit_id == audit_id)
+
+
 class Summaries(LedgerConnection):
     """Reads and writes of summaries."""
 
     def attempts(self, audit_id: int) -> int:
         """Sum of the attempts of an audit's answers: it changes whenever an answer comes."""
-        query = sa.select(sa.func.sum(responses.c.attempt).label("sum")).where(responses.c.audit_id == audit_id)
-        return int(self._all(query)[0]["sum"] or 0)
+        return int(self._all(sum_of_attempts(audit_id))[0]["attempts"])
 
     def summary(self, audit_id: int, scoring_version: str) -> Mapping[str, Any] | None:
         """The summary of an audit's answers under a scoring version; None when there is none of its answers as they are."""
-        attempts = sa.select(sa.func.coalesce(sa.func.sum(responses.c.attempt), 0)).where(
-            responses.c.audit_id == audit_id
-        )
         query = sa.select(summaries.c.content).where(
             summaries.c.audit_id == audit_id,
             summaries.c.scoring_version == scoring_version,
-            summaries.c.attempts == attempts.scalar_subquery(),
+            summaries.c.attempts == sum_of_attempts(audit_id).scalar_subquery(),
         )
         found = self._all(query)
         return dict(found[0]["content"]) if found else None

@@ -54,7 +54,7 @@ audits = Table(
     Column("ordered_at", String(32), nullable=False),
     Column("finished_at", String(32)),
     Column("differences", JSON, nullable=False),
-    Column("scoring_version", String(16)),
+    Column("scoring_version", String(16)),  # of its scores; empty when a request was asked again since they were made
     Column("run_id", String(64)),
     UniqueConstraint("family", "version", "protocol", "collection_key", "occasion"),
 )
@@ -169,7 +169,7 @@ comparisons = Table(
     Column("scoring_version", String(16), nullable=False),
     Column("policy", JSON, nullable=False),
     Column("policy_hash", String(16), nullable=False),
-    Column("verdict", String(16), nullable=False),
+    Column("verdict", String(16), nullable=False),  # empty while it waits to be judged anew
     Column("why", Text, nullable=False),
     Column("made_at", String(32), nullable=False),
     Column("run_id", String(64)),

@@ -22,7 +22,7 @@ class Audit:
     source : ``live`` or ``imported``
     state : ``open`` (requests are unanswered), ``complete``, or ``incomplete`` (given up with failures)
     differences : sampling parameters that the endpoint refused, and what was sent instead
-    scoring_version : of the stored scores; None before the first scoring
+    scoring_version : of the stored scores; None before the first scoring, empty when requests were asked again since
     run_id : MLflow run it was published to; None before that
     """
 
@@ -43,6 +43,17 @@ class Audit:
     def concluded(self) -> bool:
         """Whether its answers are in and were scored; else the process that made it was interrupted."""
         return self.state != "open" and self.scoring_version is not None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOutcome:
+    """What became of a request: ``failure`` is None for an answer, and ``detail`` says why there is none."""
+
+    index: int
+    repeat: int
+    attempt: int
+    failure: str | None
+    detail: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,3 @@ class Webhooks(LedgerConnection):
         except sa.exc.IntegrityError:
             return False
         return True
-
-    def forget_webhook(self, delivery: str) -> None:
-        """Take a delivery back that could not be acted on, so that its sender may try it again."""
-        with self._writing() as connection:
-            connection.execute(table.delete().where(table.c.delivery == delivery))

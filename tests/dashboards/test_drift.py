@@ -114,6 +114,8 @@ def test_the_page_says_that_it_is_no_verdict_and_what_it_measures(made):
     assert "Jensen-Shannon" in CAVEAT
     assert "no verdict" in CAVEAT
     assert page.index("never replaces it") - page.index("<body>") < 1000
+    assert "<th>n, previous</th><th>n, current</th>" in page
+    assert re.search(r"<td>gender</td><td>0\.\d{3}</td><td>0\.\d{3}</td><td>990</td><td>990</td>", page)
 
 
 def test_without_a_usable_record_there_is_no_report():

@@ -16,7 +16,8 @@ from typing import Any
 
 from flows.settings import Home
 from flows.workspace import Workspace, opened
-from registry.ledger.duties import SCHEDULED, QueuedRun, moment_text
+from registry.ledger.connection import moment_text
+from registry.ledger.duties import SCHEDULED, QueuedRun
 from tests.prefect_process import ended, environment, wait_for
 
 PROTOCOL = "persona-brainstorm"
@@ -125,12 +126,15 @@ class Standing:
             found = workspace.releases.find(release)
             experiment = [workspace.tracking.experiment("spiritlevel/releases")]
             nested = client.search_runs(experiment, f"tags.`mlflow.parentRunId` = '{found.run_id}'")
-            assert nested, f"no run of an audit under the run of {release}"
-            comparisons = client.search_runs([workspace.tracking.experiment("spiritlevel/comparisons")])
-            assert comparisons
-            assert any(name.path.startswith("card") for name in client.list_artifacts(found.run_id)) or any(
-                "card" in artifact.path for run in nested for artifact in client.list_artifacts(run.info.run_id)
-            )
+            audits = {run.data.tags["spiritlevel.audit_key"].split("/")[1] for run in nested}
+            newest = ledger.newest_audit(found.family, found.version)
+            assert newest is not None
+            assert str(newest.id) in audits, f"no run of audit {newest.id} under the run of {release}"
+            mine = f"params.current = '{found.uri}'"
+            assert client.search_runs([workspace.tracking.experiment("spiritlevel/comparisons")], mine)
+            # The card is of the family's newest release, and so under its run.
+            files = {file.path for file in client.list_artifacts(found.run_id, "card")}
+            assert files == {"card/card.html", "card/card.json", "card/card.md"}
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def test_two_workers_share_an_audit_and_a_third_that_dies_is_taken_over(
         command = ["audit", release, *ORDER, "--personas", 500, "--join", "--json"]
         workers = [spawn(*command, home=home, **shared) for home in homes]
         third = workers.pop()
-        until(lambda: len(ledger.at_work()) == 3)
+        until(lambda: ledger.audits() and len(ledger.at_work(ledger.audits()[0].id)) == 3)
         before = counts(base_url)["calls"]
         until(lambda: counts(base_url)["calls"] >= before + 50)
         third.kill()

@@ -22,13 +22,18 @@ DAY = dt.timedelta(days=1)
 
 def audited(workspace, audit, limits, tell):
     """As in the service, but nothing is published: that takes longer than everything else together."""
+    from flows.alerts import alerted
     from flows.collecting import collect_answers, open_requests, place_of
     from flows.concluding import closed, concluded
 
     with place_of(workspace, audit.release, tell) as place:
         report = collect_answers(workspace, audit, open_requests(workspace, audit), place, limits)
     audit = closed(workspace, workspace.ledger.audit(audit.id))
-    return report if audit.state == "open" else concluded(workspace, audit, tell=tell, publish=False)
+    if audit.state == "open":
+        return report
+    made = concluded(workspace, audit, tell=tell, publish=False)
+    alerted(workspace, made)
+    return made
 
 
 def utc(text: str) -> dt.datetime:

@@ -133,6 +133,32 @@ def test_an_inconclusive_audit_leaves_a_regression_open(home, workspace):
     assert [line["event"] for line in lines_of(home) if line["kind"] == "regression"] == ["opened"]
 
 
+def test_show_says_what_is_missing_for_a_recovery_and_before_that_how_it_ends(spiritlevel):
+    (spiritlevel.home / "spiritlevel.toml").write_text("[gate]\nthreshold = 0.6\nagainst = []\n")
+    configured(spiritlevel.home, "alerts: {replicate: false}")
+    with opened(Home(spiritlevel.home)) as workspace:
+        for version in (1, 2, 3, 4):
+            workspace.releases.add("nova", f"nova-{version}")
+        concluded_of(workspace, 1, texts_of(bias=0.0, seed="1"))
+        found = alerted(workspace, concluded_of(workspace, 2, texts_of(bias=0.9, seed="2")))
+        ids = {one.kind: one.id for one in found}
+        ends = "it is over when a later audit of the family is no longer worse than the same reference"
+        assert ends in spiritlevel("alerts", "show", ids["regression"])
+        assert "it is over when a later audit passes the gate" in spiritlevel("alerts", "show", ids["gate-failure"])
+        alerted(workspace, concluded_of(workspace, 3, texts_of(bias=0.9, seed="3")))
+        shown = spiritlevel("alerts", "show", ids["regression"])
+        assert ends not in shown
+        assert "it is not over, for in audit 3, against what it was first compared with:" in shown
+        (line,) = [line for line in shown.splitlines() if line.startswith("- gender x occupation") and "would do" in line]
+        assert line.endswith(": regressed; an estimate below +0.05 would do")
+        gate = spiritlevel("alerts", "show", ids["gate-failure"])
+        assert "- threshold: gender x occupation is failed; " in gate
+        missing = spiritlevel.json("alerts", "show", ids["regression"])["evidence"]["seen"][-1]["missing"]
+        assert line.removeprefix("- ") in missing
+        alerted(workspace, concluded_of(workspace, 4, texts_of(bias=0.0, seed="4 0.0 0")))
+    assert "it is not over" not in spiritlevel("alerts", "show", ids["regression"])
+
+
 def test_what_others_find_is_told_once_brought_up_to_date_and_cleared(home, workspace):
     first = raised(workspace, overdue("nova/weekly", family="nova", protocol="p", why="2 h late"), NOW)
     again = raised(workspace, overdue("nova/weekly", family="nova", protocol="p", why="3 h late"), at(1))
@@ -474,7 +500,11 @@ def test_the_commands_show_acknowledge_and_test(spiritlevel, hook):
     assert "opened to hook: sent" in shown
     assert "HTTP 204" in shown
     assert spiritlevel.json("alerts", "show", incident.id)["told"][0]["state"] == "sent"
-    assert spiritlevel.json("alerts", "ack", incident.id, "--why", "known")["state"] == "acknowledged"
+    assert spiritlevel.json("alerts", "ack", incident.id, "--why", "known", "--who", "ada")["state"] == "acknowledged"
+    said = spiritlevel("alerts", "ack", incident.id, "--why", "mine now", "--who", "eve")
+    assert "(by eve)" in said
+    assert "before, acknowledged by ada at " in said
+    assert "(before: ada at " in spiritlevel("alerts", "show", incident.id)
     spiritlevel("alerts", "ack", incident.id, "--why", " ", code=2)
     assert "readable words" in spiritlevel.stderr
     spiritlevel("alerts", "show", 99, code=2)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import threading
 
-from flows.arrivals import arrived
-from flows.duty_runs import performed
+import mlflow
+
+from flows.arrivals import arrivals
+from flows.duty_clock import startable
+from flows.known_releases import KnownReleases
 from registry.ledger import duties as states
 from tests.flows.services import DAILY, NAME, SUNDAY, audited
 
 MINUTE = dt.timedelta(minutes=1)
-
-
-def told(service, version, source="webhook"):
-    with service.open() as workspace:
-        return arrived(workspace, "nova", version, source, now=SUNDAY + MINUTE)
+HOUR = dt.timedelta(hours=1)
 
 
 def made(service):
@@ -57,43 +57,46 @@ def test_a_reference_that_was_audited_is_not_audited_again(live):
     assert [run.kind for run in live.runs()] == [states.SCHEDULED, states.VERSION]
 
 
-def test_webhook_and_polling_together_make_one_audit_whoever_is_first(live):
+def test_looks_from_two_places_at_once_make_one_audit_of_a_new_version(live):
     live.release()
     live.look(SUNDAY)
     live.release("stub-2")
-    assert [run.slot for run in told(live, 2)] == ["version 2"]
-    assert told(live, 2) == []
-    assert live.look(SUNDAY + MINUTE).arrived == ()
-    live.release("stub-3")
-    assert live.look(SUNDAY + 2 * MINUTE).arrived == ("nova/3",)
-    assert told(live, 3) == []
-    assert [run.slot for run in live.runs() if run.kind == states.VERSION] == ["version 2", "version 3"]
+    at_once, found = threading.Barrier(2), []
+
+    def look():
+        with live.open() as workspace:
+            at_once.wait()
+            found.append(arrivals(workspace, SUNDAY + MINUTE))
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [[], ["nova/2"]]
+    assert [run.slot for run in live.runs() if run.kind == states.VERSION] == ["version 2"]
 
 
-def test_a_webhook_before_the_first_look_leaves_the_older_versions_to_be_noted(live):
-    live.release()
-    live.release("stub-2")
-    with live.open() as workspace:
-        from flows.duty_clock import reconciled
-
-        reconciled(workspace.home.service, workspace.ledger, SUNDAY)
-    assert [run.slot for run in told(live, 2)] == ["version 2"]
-    assert live.look(SUNDAY + MINUTE).arrived == ()
-    assert {run.slot for run in live.runs()} <= {"version 2", "reference 1"}
-
-
-def test_a_webhook_about_a_family_that_is_not_declared_or_a_version_that_is_not_there_starts_no_audit(live):
+def test_a_version_that_was_deleted_before_its_audit_began_ends_its_run_with_the_reason(live, monkeypatch):
+    live.configure(DAILY.replace("    audits:", "    audit_previous: false\n    audits:"))
     live.release()
     live.look(SUNDAY)
+    live.release("stub-2")
+    live.look(SUNDAY + MINUTE, publish=False)
     with live.open() as workspace:
-        assert arrived(workspace, "mira", 1) == []
-    told(live, 99)
-    with live.open() as workspace:
-        (run,) = workspace.ledger.runs()
-        ended = performed(workspace, run.id, now=SUNDAY, audited=audited)
-        assert ended.state == states.FAILED
-        assert "no version '99'" in ended.why
-        assert workspace.ledger.audits() == []
+        client = mlflow.MlflowClient(workspace.home.tracking_uri, workspace.home.tracking_uri)
+        client.delete_model_version("nova", "2")
+        trouble = []
+        with monkeypatch.context() as away:
+            away.setattr(KnownReleases, "away", property(lambda _: True))
+            assert startable(workspace, SUNDAY + 2 * HOUR, trouble) == []
+        assert "MLflow does not answer" in trouble[0]
+    assert [run.state for run in live.runs() if run.slot == "version 2"] == [states.DUE]
+    live.look(SUNDAY + 2 * HOUR)
+    (run,) = [run for run in live.runs() if run.slot == "version 2"]
+    assert (run.state, run.next_at) == (states.SKIPPED, None)
+    assert "'nova' has no version '2'. Known: 1" in run.why
+    assert live.look(SUNDAY + 4 * HOUR).started == ()
 
 
 def test_versions_that_came_while_a_family_was_not_declared_are_only_noted(live):
@@ -114,7 +117,6 @@ def test_a_family_may_leave_new_versions_or_their_references_alone(live):
     live.look(SUNDAY)
     live.release("stub-2")
     assert live.look(SUNDAY + MINUTE).arrived == ()
-    assert told(live, 2) == []
     live.configure(DAILY.replace("    audits:", "    audit_previous: false\n    audits:"))
     live.look(SUNDAY + 2 * MINUTE)
     live.release("stub-3")
@@ -139,19 +141,22 @@ def test_a_previous_release_that_no_longer_answers_does_not_keep_the_new_one_wai
 
 
 def test_a_version_that_was_audited_by_hand_before_anybody_looked_is_not_audited_again(live):
+    from flows.collecting import Limits
+    from flows.ordering import Order, ordered
+
     live.release()
     live.work(SUNDAY)
-    second = live.release("stub-2")
-    with live.open() as workspace:
-        from flows.collecting import Limits
-        from flows.ordering import Order, ordered
-
-        audit = ordered(workspace, second, Order(protocol="persona-brainstorm", size=60))
-        audited(workspace, audit, Limits(), lambda _: None)
-    live.work(SUNDAY + MINUTE)
-    live.work(SUNDAY + 2 * MINUTE)
-    run = next(run for run in live.runs() if run.kind == states.VERSION)
-    assert (run.state, run.audit_id, run.why) == (states.DONE, 1, "audit 1 was made already")
+    for model, size, made in (("stub-2", 100, True), ("stub-1", 60, False)):
+        by_hand = live.release(model, released="2026-10-01")
+        with live.open() as workspace:
+            audit = ordered(workspace, by_hand, Order(protocol="persona-brainstorm", size=size))
+            audited(workspace, audit, Limits(), lambda _: None)
+        live.work(SUNDAY + 2 * by_hand.version * MINUTE)
+        live.work(SUNDAY + (2 * by_hand.version + 1) * MINUTE)
+        run = next(run for run in live.runs() if run.slot == f"version {by_hand.version}")
+        assert run.state == states.DONE
+        assert (run.audit_id == audit.id) == made  # a smaller one is not what is declared
+        assert (run.why == f"audit {audit.id} was made already") == made
 
 
 def test_a_regression_of_a_new_version_is_told_once_and_only_after_a_second_sample_showed_it(live):
@@ -187,6 +192,9 @@ def test_a_new_version_while_its_release_is_being_audited_waits_and_is_not_refus
             live.work(SUNDAY + minutes * MINUTE)
             (run,) = live.runs()
             assert (run.state, run.attempts) == (states.DUE, 0)
+            now = SUNDAY + minutes * MINUTE
+            assert dt.datetime.fromisoformat(run.next_at) == now + MINUTE
+            assert startable(workspace, now, []) == []  # else whoever looks for what is due would never rest
             assert run.why.startswith("waited: audit 1 of models:/nova/2 is still running")
         workspace.ledger.end_work(worker, "stopped")
     live.work(SUNDAY + 3 * MINUTE)

@@ -10,6 +10,7 @@ import pytest
 from flows import duty_clock
 from flows.settings import Home
 from flows.workspace import opened
+from registry.audits.plan import Outcome, Response
 from registry.ledger.ownership import Owner
 from tests.stub_server import StubServer
 
@@ -47,6 +48,51 @@ def test_the_flow_audits_in_batches_and_alerts_once_when_a_release_regressed(spi
     assert "gender x occupation" in alerts[0]["dimensions"]
     assert _artifacts() >= {f"audit-{first['audit']}", f"audit-{second['audit']}"}
     assert {run.name for run in _flow_runs()} >= {f"{release} persona-brainstorm" for release in releases}
+
+
+@pytest.mark.usefixtures("prefect_server", "unpublished")
+def test_an_audit_of_which_every_call_failed_is_asked_again_as_a_whole_in_all_its_batches(spiritlevel):
+    from flows.audit import BATCH, audit_release
+    from flows.ordering import Order, ordered
+
+    calls = BATCH + 10
+    with StubServer() as server:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
+        with opened(Home(spiritlevel.home)) as workspace:
+            order = Order(protocol="persona-brainstorm", size=20 * calls)
+            audit = ordered(workspace, workspace.releases.find("nova/1"), order)
+            failures = [Response(index=i, text="", failure=Outcome.PROVIDER_ERROR, detail="502") for i in range(calls)]
+            workspace.ledger.record_all(audit.id, failures)
+        limits = {"concurrency": 8}
+        made = audit_release("models:/nova/1", personas=20 * calls, limits=limits, home=str(spiritlevel.home))
+        assert server.calls == calls
+    assert (made["audit"], made["state"]) == (audit.id, "complete")
+
+
+@pytest.mark.usefixtures("prefect_server", "unpublished")
+def test_a_flow_of_the_command_takes_a_second_sample_only_when_told_to_and_takes_up_one_that_was_interrupted(
+    spiritlevel,
+):
+    from flows.audit import audit_release
+    from flows.ordering import Order, ordered
+
+    with StubServer(models={"stub-1": 0.0, "stub-2": 0.9}) as server:
+        for model in ("stub-1", "stub-2"):
+            spiritlevel("release", "add", "nova", "--model", model, "--base-url", server.base_url)
+        order = ("--protocol", "persona-brainstorm", "--personas", 1600, "--concurrency", 16, "--flow")
+        spiritlevel("audit", "models:/nova/1", *order)
+        spiritlevel("audit", "models:/nova/2", *order, code=1)
+        assert server.calls == 160
+        assert "--replicate'" in spiritlevel.stderr
+        with opened(Home(spiritlevel.home)) as workspace:  # somebody began the second sample
+            again = Order(protocol="persona-brainstorm", size=1600, again=True)
+            begun = ordered(workspace, workspace.releases.find("nova/2"), again)
+        audit_release("models:/nova/2", personas=1600, limits={"concurrency": 16}, home=str(spiritlevel.home))
+        with opened(Home(spiritlevel.home)) as workspace:
+            (incident,) = workspace.ledger.incidents(kind="regression")
+            assert (incident.state, incident.replicate_audit) == ("open", begun.id)
+            assert [audit.id for audit in workspace.ledger.audits()] == [1, 2, begun.id]
+        assert server.calls == 240
 
 
 def _artifacts():

@@ -1,16 +1,23 @@
 """Budgets of an audit, a family and a month: kept from the ledger, by all workers together, and said when reached."""
 
+import dataclasses
 import datetime as dt
 import json
 from contextlib import closing
 
 import pytest
 
-from flows.budget import Budget, Granted, Spending
-from flows.budgets import Month
+from flows.budget import Budget, Spending
+from flows.budgets import Month, budgets_of
+from flows.collecting import Limits
+from flows.settings import Home
+from flows.workspace import opened
 from registry.audits.plan import Response
 from registry.ledger.store import Ledger
+from registry.releases import ModelRelease
 from tests.faults.conftest import Spawn, spawn  # noqa: F401  (a fixture)
+from tests.flows.audited import audit_of, release_of
+from tests.flows.purse import Purse
 from tests.stub_server import StubServer
 
 ORDER = ["--protocol", "persona-brainstorm", "--per-call", 1, "--concurrency", 4]
@@ -43,19 +50,6 @@ def spent(spiritlevel):
 def test_a_month_is_one_of_utc(moment, name, ends):
     month = Month.of(moment)
     assert (month.name, month.begins, month.ends) == (name, f"{name}-01", ends)
-
-
-class Purse:
-    """An allowance from one purse that nobody else has."""
-
-    def __init__(self, tokens: int) -> None:
-        self.left, self.renewals = tokens, 0
-
-    def renew(self, tokens: int, usd: float, one_call_tokens: int) -> Granted:
-        self.renewals += 1
-        return Granted(tokens=min(tokens, self.left), usd=usd, why="the purse is empty")
-
-    def close(self) -> None: ...
 
 
 def test_an_allowance_admits_no_call_that_it_might_not_hold_and_is_asked_rarely():
@@ -145,3 +139,36 @@ def test_an_endpoint_that_counts_nothing_for_its_text_is_not_free(spiritlevel):
         stopped = spiritlevel.json("audit", release, *ORDER, *options, code=3)
         assert stopped["stopped_by"] == "budget"
         assert 0 < server.calls < 40
+
+
+class Registry:
+    """Knows a price of every release, and writes into the ledger when it is asked: it must be asked outside of transactions."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.asked = ledger, []
+
+    def find(self, uri: str) -> ModelRelease:
+        self.ledger.set_fact("asked", uri)
+        self.asked.append(uri)
+        return dataclasses.replace(release_of(1), price_input=1.0, price_output=2.0)
+
+
+def test_the_registry_is_asked_for_prices_only_by_a_budget_in_money_once_and_outside_of_transactions(spiritlevel):
+    configured(spiritlevel, "budget: {usd_per_month: 5}\nfamilies: {vega: {budget: {tokens_per_month: 100}}}\n")
+    with opened(Home(spiritlevel.home)) as workspace:
+        workspace.releases = Registry(workspace.ledger)
+        audit, other = (audit_of(workspace, 1, ["[]"], family=family) for family in ("nova", "vega"))
+        answer = {"prompt_tokens": 1000, "completion_tokens": 500, "received_at": workspace.ledger.moment()}
+        workspace.ledger.record(audit.id, Response(index=0, attempt=2, **answer))
+        budget, allowance = budgets_of(workspace, audit, Limits())
+        assert (budget.price_input, budget.price_output) == (1.0, 2.0)
+        assert workspace.releases.asked == ["models:/nova/1"]
+        workspace.ledger.record(other.id, Response(index=0, attempt=2, **answer))
+        granted = allowance.renew(10, 0.25, 10)
+        assert (granted.tokens, granted.usd) == (10, 0.25)
+        assert workspace.releases.asked == ["models:/nova/1", "models:/vega/1"]
+    configured(spiritlevel, "{}\n")
+    with opened(Home(spiritlevel.home)) as workspace:
+        _, allowance = budgets_of(workspace, workspace.ledger.audit(audit.id), Limits(budget_tokens=4000))
+        assert allowance.renew(10, 0.25, 10).tokens == 10
+        assert "releases" not in vars(workspace)

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from flows.chat import ChatModel, EndpointError, OpenAIChat, first_answer
+from flows.chat import ChatModel, EndpointError, OpenAIChat
 from flows.redaction import REMOVED_KEY
 from registry.audits.plan import Decoding, Outcome, Request, Response, Sampling
 from tests.stub_server import StubServer
@@ -145,6 +145,12 @@ def test_an_endpoint_that_hangs_is_timed_out():
     response = answer_to("hang", timeout_s=0.05, attempts=2)
     assert response.failure is Outcome.TIMED_OUT
     assert response.detail == "no answer within 0.05 s; given up after 2 tries"
+
+
+def test_a_try_that_is_cut_short_by_the_deadline_names_the_time_that_it_had():
+    response = answer_to("hang", timeout_s=60, deadline_s=0.1)
+    assert response.failure is Outcome.TIMED_OUT
+    assert response.detail.startswith("no answer within 0.1 s")
 
 
 def test_the_header_can_forbid_another_try():
@@ -364,7 +370,7 @@ def test_settings_that_cannot_work_are_refused_at_once(options, words):
 def probed(server: StubServer, **options) -> tuple[OpenAIChat, Response, dict]:
     async def ask() -> tuple[OpenAIChat, Response, dict]:
         async with chat_with(server, **options) as chat:
-            response, differences = await first_answer(chat, request(0))
+            response, differences = await chat.probe(request(0))
             await chat.answer(request(1))
             return chat, response, differences
 
@@ -434,14 +440,3 @@ def test_a_first_request_that_is_only_too_long_is_a_failed_answer():
         _, response, differences = probed(server)
     assert response.failure is Outcome.PROVIDER_ERROR
     assert differences == {}
-
-
-def test_a_model_without_a_probe_answers_its_first_request_as_usual():
-    class Plain:
-        async def answer(self, request: Request) -> Response:
-            return Response(index=request.index, text="plain")
-
-        async def aclose(self) -> None: ...
-
-    response, differences = asyncio.run(first_answer(Plain(), request()))
-    assert (response.text, differences) == ("plain", {})

@@ -1,6 +1,7 @@
 """Collecting answers from a real HTTP endpoint: exactly n calls, bounded, stored at once, within the budget."""
 
 import asyncio
+import dataclasses
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from flows.budget import Budget, Spending
 from flows.chat import EndpointError, OpenAIChat
 from flows.collection import CollectionReport, Progress, collect
+from flows.commands.progress import told
 from flows.scripted import ScriptedChat
 from registry.audits.plan import Outcome, Request, Response
+from tests.flows.purse import Purse
 from tests.stub_server import StubServer, stub_process
 
 
@@ -44,6 +47,18 @@ def scripted(chat, count: int, **options) -> tuple[CollectionReport, list[Respon
     kept: list[Response] = []
     settings = {"concurrency": 3, "on_response": kept.append} | options
     return asyncio.run(collect(chat, requests(count), **settings)), kept
+
+
+def within(purse: Purse, chat, count: int, concurrency: int) -> tuple[CollectionReport, list[Response]]:
+    """A collection that keeps to a purse."""
+    kept: list[Response] = []
+
+    def store(response: Response) -> None:
+        kept.append(response)
+        purse.pay(response)
+
+    options = {"concurrency": concurrency, "budget": purse.budget, "allowance": purse}
+    return scripted(chat, count, on_response=store, **options)[0], kept
 
 
 def test_every_request_is_asked_exactly_once_with_no_more_in_flight_than_allowed():
@@ -117,6 +132,19 @@ def test_progress_says_how_far_it_is():
     assert last.cost_usd == pytest.approx(10 * (50 * 1.0 + 50 * 3.0) / 1e6)
 
 
+def test_the_line_of_a_shared_collection_says_what_all_workers_did_and_what_this_process_did():
+    own = Progress(
+        done=120, total=400, failed=2, in_flight=4, elapsed_s=10.0, rate_per_s=12.0, eta_s=23.0, tokens=900, cost_usd=None,
+        mean_in_flight=3.9, limit=4,
+    )  # fmt: skip
+    alone = "nova: 120 of 400 calls, 12.0 a second, 23 s left, 3.9 of 4 under way, 2 failed, 900 tokens, cost unknown"
+    assert told("nova", 0, own) == alone
+    assert told("nova", 0, dataclasses.replace(own, of_others=90)) == (
+        "nova: 120 of 400 calls (90 by other workers), 12.0 a second, 23 s left; this process: 3.9 of 4 under way, "
+        "2 failed, 900 tokens, cost unknown"
+    )
+
+
 def test_cost_is_unknown_and_not_zero_without_prices_or_counts():
     assert scripted(answering(100), 2)[0].cost_usd is None
     report, _ = scripted(ScriptedChat(["a", "b"]), 2, budget=Budget(price_input=1.0, price_output=1.0))
@@ -131,8 +159,7 @@ def test_cost_is_unknown_and_not_zero_without_prices_or_counts():
 )
 def test_a_budget_in_tokens_is_never_passed_when_the_largest_call_is_stated(limit, sizes, concurrency):
     chat = ScriptedChat(lambda r: Response(index=0, text="x", prompt_tokens=1, completion_tokens=sizes[r.index] - 1))
-    budget = Budget(max_tokens=limit, first_call_tokens=max(sizes))
-    report, kept = scripted(chat, len(sizes), concurrency=concurrency, budget=budget)
+    report, kept = within(Purse(limit, budget=Budget(first_call_tokens=max(sizes))), chat, len(sizes), concurrency)
     spent = sum(sizes[response.index] for response in kept)
     assert spent <= limit
     assert report.prompt_tokens + report.completion_tokens == spent
@@ -142,44 +169,45 @@ def test_a_budget_in_tokens_is_never_passed_when_the_largest_call_is_stated(limi
 
 
 def test_a_budget_stops_a_real_collection_before_it_is_passed():
+    purse, kept = Purse(3000), []
+
+    def store(response: Response) -> None:
+        kept.append(response)
+        purse.pay(response)
+
     with StubServer(latency_s=0.01) as server:
-        report, kept = collected(server, 60, concurrency=8, budget=Budget(max_tokens=3000))
+        budget = Budget(first_call_tokens=300)
+        report, _ = collected(server, 60, concurrency=8, budget=budget, allowance=purse, on_response=store)
         assert server.calls == len(kept) < 60
-    assert report.stopped_by == "budget"
-    assert "of 3000 tokens" in report.why
+    assert (report.stopped_by, report.why) == ("budget", "the purse is empty")
     assert 0 < report.prompt_tokens + report.completion_tokens <= 3000
 
 
-def test_without_a_stated_size_the_first_call_goes_alone():
-    chat = answering(100)
-    report, _ = scripted(chat, 10, concurrency=5, budget=Budget(max_tokens=100))
-    assert (report.done, report.stopped_by) == (1, "budget")
-
-
-def test_a_budget_in_dollars_needs_prices_before_the_first_call():
-    with pytest.raises(ValueError, match=r"needs the prices of input and output tokens, got None and 1\.0"):
-        Budget(max_cost_usd=1.0, price_output=1.0)
+def test_prices_below_zero_are_refused():
+    with pytest.raises(ValueError, match="price_output must be a number of at least 0, got -1"):
+        Budget(price_output=-1)
 
 
 def test_a_budget_in_dollars_is_kept():
-    budget = Budget(max_cost_usd=0.001, price_input=1.0, price_output=3.0)
-    report, _ = scripted(answering(100), 20, concurrency=4, budget=budget)
+    budget = Budget(first_call_tokens=60, price_input=1.0, price_output=3.0)
+    report, _ = within(Purse(usd=0.001, budget=budget), answering(100), 20, concurrency=4)
     assert (report.done, report.stopped_by) == (5, "budget"), "a call costs 0.0002 dollars"
     assert report.cost_usd == pytest.approx(0.001)
 
 
-def test_a_budget_over_an_endpoint_that_counts_nothing_stops_and_says_so():
-    report, _ = scripted(ScriptedChat(lambda request: "x"), 9, budget=Budget(max_tokens=1000))
-    assert (report.done, report.stopped_by) == (1, "budget")
-    assert "reports no token counts" in report.why
+def test_a_budget_over_an_endpoint_that_counts_nothing_is_charged_a_large_call_for_each():
+    purse = Purse(1000, budget=Budget(first_call_tokens=300))
+    report, _ = within(purse, ScriptedChat(lambda request: "x"), 9, concurrency=3)
+    assert (report.done, report.stopped_by, report.without_count) == (3, "budget", 3)
 
 
 def test_a_call_that_timed_out_is_charged_and_a_refused_one_is_not():
-    spending = Spending(Budget(max_tokens=300, first_call_tokens=100))
-    assert spending.admit()
-    spending.settle(Response(index=0, failure=Outcome.TIMED_OUT))
-    assert spending.admit()
-    spending.settle(Response(index=1, failure=Outcome.PROVIDER_ERROR))
+    purse = Purse(300, budget=Budget(first_call_tokens=100))
+    spending = Spending(purse.budget, purse)
+    for failure in (Outcome.TIMED_OUT, Outcome.PROVIDER_ERROR):
+        assert spending.admit()
+        purse.pay(failed := Response(index=0, failure=failure))
+        spending.settle(failed)
     assert [spending.admit() for _ in range(3)] == [True, True, False]
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from flows.collecting import Limits
 from flows.deployments import deployment_name, wanted_deployments
 from flows.duties import duties_of, next_slot
 from flows.service_settings import service_settings
@@ -188,6 +189,14 @@ def test_two_audits_that_would_share_a_deployment_are_refused(tmp_path):
     assert names == ["a-b-c", "a-b-c"]
     with pytest.raises(BadInputError, match="'a-b-c'"):
         wanted_deployments(settings, "0")
+
+
+def test_what_one_audit_may_spend_holds_for_helpers_and_runs_by_hand_too(tmp_path):
+    path = tmp_path / "spiritlevel.yaml"
+    path.write_text(TWO.replace("share: 2", "share: 2, budget: {tokens: 3000, usd: 2.5}, concurrency: 4"))
+    luna = next(one for one in wanted_deployments(service_settings(path), "0") if one.name.startswith("luna"))
+    limits = Limits(**luna.parameters["limits"])
+    assert (limits.budget_tokens, limits.budget_usd, limits.concurrency) == (3000, 2.5, 4)
 
 
 def test_a_machine_with_another_configuration_or_none_refuses_to_be_the_clock(deploy, spiritlevel):

@@ -6,14 +6,17 @@ import base64
 import json
 import shutil
 import socket
+import threading
 import time
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 
 import pytest
 
 from flows.doctor import checks, examined
 from flows.settings import Home
+from flows.workspace import opened
 from tests.mlflow_server import Line, free_port
 from tests.stub_server import StubServer
 
@@ -103,6 +106,96 @@ def test_a_missing_key_is_named_and_a_present_one_is_not_shown(spiritlevel, home
     assert "FAILED   endpoints: 127.0.0.1" in text
 
 
+def test_a_key_that_no_header_can_carry_is_the_finding_of_its_endpoint_and_the_others_are_asked(
+    spiritlevel, home, monkeypatch
+):
+    monkeypatch.setenv("GOOD_KEY", KEY)
+    monkeypatch.setenv("BAD_KEY", "clé-secrète-42")
+    with StubServer(key=KEY) as server:
+        add = ("--model", "stub-1", "--base-url", server.base_url, "--api-key-env")
+        spiritlevel("release", "add", "good", *add, "GOOD_KEY")
+        spiritlevel("release", "add", "worse", *add, "BAD_KEY")
+        found = of(examined(Home(home), only=("endpoints",)), "endpoints")
+    assert [state for state, _ in found] == ["ok", "failed"]
+    assert "models:/worse/1: the API key in BAD_KEY holds characters no header can carry" in found[1][1]
+    assert "secr" not in str(found)
+
+
+def test_releases_that_a_family_names_are_looked_at_as_the_newest_is(spiritlevel, home, monkeypatch):
+    for number in (1, 2, 3, 4):
+        model = ("--model", f"m-2026-01-0{number}", "--base-url", f"http://127.0.0.1:{free_port()}/v1")
+        spiritlevel("release", "add", "nova", *model, "--api-key-env", f"KEY_{number}")
+    with opened(Home(home)) as workspace:
+        workspace.releases.registry.point("nova", "champion", 3)
+    (home / "spiritlevel.yaml").write_text("families: {nova: {releases: [newest, '@champion', '1', '@nobody']}}\n")
+    examination = examined(Home(home), only=("keys", "endpoints"))
+    missing = {said.split()[0] for state, said in of(examination, "keys") if state == "failed"}
+    assert missing == {"KEY_1", "KEY_3", "KEY_4"}
+    assert len(of(examination, "endpoints")) == 3
+
+
+def test_a_budget_in_money_without_prices_fails_here_before_the_service_refuses_it(spiritlevel, home):
+    spiritlevel("release", "add", "nova", "--model", "m-2026-01-01", "--base-url", "http://127.0.0.1:9/v1")
+    audits = "[{protocol: persona-brainstorm, every: 7d, budget: {usd: 5}}]"
+    (home / "spiritlevel.yaml").write_text(f"families: {{nova: {{audits: {audits}}}}}\n")
+    [(state, said)] = of(examined(Home(home), only=("budgets",)), "budgets")
+    assert state == "failed"
+    assert "budget.usd is a budget in money, but models:/nova/1 has no prices" in said
+    prices = ("--price-input", "1", "--price-output", "2")
+    spiritlevel("release", "add", "nova", "--model", "m-2026-02-01", "--base-url", "http://127.0.0.1:9/v1", *prices)
+    assert [state for state, _ in of(examined(Home(home), only=("budgets",)), "budgets")] == ["ok"]
+
+
+def test_a_store_without_a_server_is_looked_at_and_left_as_it_is(spiritlevel, home):
+    assert of(examined(Home(home), only=("mlflow",)), "mlflow")[0][0] == "ok"
+    (home / "mlflow.db").write_bytes(b"not a database" * 100)
+    [(state, said)] = of(examined(Home(home), only=("mlflow",)), "mlflow")
+    assert state == "failed"
+    assert "is damaged or not a database" in said
+    assert (home / "mlflow.db").read_bytes() == b"not a database" * 100
+    (home / "mlflow.db").unlink()
+    assert "no store yet" in of(examined(Home(home), only=("mlflow",)), "mlflow")[0][1]
+    assert not (home / "mlflow.db").exists()
+
+
+class PrefectWithoutAClock(BaseHTTPRequestHandler):
+    """What Prefect's server answers where a worker is online and no duty clock ever ran."""
+
+    def do_GET(self) -> None:
+        self._answer({"/api/admin/version": version("prefect"), "/api/work_pools/spiritlevel": {}, "/health": HEALTH})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        online = "/api/work_pools/spiritlevel/workers/filter"
+        self._answer({online: [{"status": "ONLINE"}], "/api/flow_runs/filter": []})
+
+    def _answer(self, known) -> None:
+        body = json.dumps(known.get(self.path, "?")).encode()
+        self.send_response(200 if self.path in known else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_) -> None:
+        """Quiet."""
+
+
+HEALTH = {"status": "ok", "looked_s_ago": 1.5}
+
+
+def test_no_clock_on_prefect_is_fine_where_the_service_is_the_clock(home, monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), PrefectWithoutAClock) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server.server_address[1]}/api")
+        found = {}
+        for name, port in (("serve", server.server_address[1]), ("nobody", free_port())):
+            (home / "spiritlevel.yaml").write_text(f"families: {{nova: {{}}}}\nservice: {{port: {port}}}\n")
+            found[name] = of(examined(Home(home), only=("prefect",)), "prefect")[-1]
+        server.shutdown()
+    assert found["serve"] == ("ok", "the service runs; its clock looked 1.5 s ago, here and not on Prefect")
+    assert found["nobody"] == ("warning", "the duty clock never ran there, and no service answers here")
+
+
 def test_a_channel_that_needs_a_secret_is_looked_at_too(home):
     (home / "spiritlevel.yaml").write_text("channels: {pager: {kind: apprise, url_env: PAGER_URL}}\n")
     examination = examined(Home(home), only=("keys",))
@@ -145,7 +238,6 @@ def test_a_full_disk_fails_before_an_audit_does(home, monkeypatch):
 
 
 def test_publications_and_notices_that_wait_are_said(home):
-    from flows.workspace import opened
     from registry.ledger.service_tables import publications
     from tests.registry.ledger.orders import ordered
 
@@ -180,10 +272,12 @@ def test_the_answer_for_machines_is_one_object(spiritlevel):
 
 
 def test_a_real_mlflow_server_tells_its_version_and_clock_and_takes_a_file_that_is_removed_again(
-    mlflow_server, home, monkeypatch
+    mlflow_server, home, monkeypatch, tmp_path
 ):
+    (tmp_path / "password").write_text("hunter2\n")  # as containers give it
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "me")
-    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hunter2")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD_FILE", str(tmp_path / "password"))
     with Line(mlflow_server.url) as line:
         monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", line.url)
         examination = examined(Home(home), only=("mlflow",), patience_s=60)

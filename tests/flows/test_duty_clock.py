@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
-import multiprocessing
 import os
-import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+import flows.alerts
 from flows import duty_runs
-from flows.duty_clock import due, due_now, swept
+from flows.duty_clock import due, due_now, startable, swept
 from flows.duty_runs import in_words, performed
 from flows.settings import Home
 from flows.workspace import opened
 from registry.ledger import duties as states
+from registry.ledger.checks import InstrumentCheck
+from registry.ledger.duties import QueuedRun
 from registry.ledger.ownership import Owner
 from tests.flows.services import DAILY, DAY, DUE, NAME, PROTOCOL, SUNDAY, Service, audited, utc
 from tests.stub_server import StubServer
@@ -162,7 +167,81 @@ def test_a_scheduler_that_woke_by_itself_gets_the_same_run_as_the_clock(service)
     with service.open() as workspace:
         workspace.ledger.claim_run(run.id, Owner.this_process())
         assert due_now(workspace, NAME, DUE) is None
-    assert len(service.runs()) == 1
+        assert len(service.runs()) == 1
+        version = QueuedRun(
+            duty=NAME, slot="version 2", due_at=run.due_at, kind=states.VERSION, release="models:/nova/2"
+        )
+        workspace.ledger.queue_runs([version])
+        assert due_now(workspace, NAME, DUE) is None  # it may have to wait for its reference, which the clock knows
+
+
+def test_what_is_not_declared_any_more_is_not_begun_nor_tried_again(live):
+    other = (
+        "      - {protocol: persona-brainstorm, name: other, personas: 200, cron: '0 3 * * *', zone: Europe/Madrid}\n"
+    )
+    live.configure(DAILY + other)
+    live.release()
+    live.look(SUNDAY)
+    live.look(DUE)
+    live.configure()
+    live.work(DUE + dt.timedelta(minutes=10))
+    found = {run.duty: (run.state, run.why) for run in live.runs()}
+    assert found["nova/other"] == (states.SKIPPED, "not declared any more")
+    assert found[NAME][0] == states.DUE  # handed out to somebody
+    with live.open() as workspace:
+        late = QueuedRun(duty="nova/other", slot="x", due_at=DUE.isoformat(), kind=states.SCHEDULED)
+        workspace.ledger.queue_runs([late])  # by a process that did not know yet
+        assert [run.duty for run in startable(workspace, DUE + DAY, [])] == [NAME]
+
+
+def test_what_a_library_says_of_an_error_is_kept_and_told_without_the_password_in_it(live):
+    def broken(workspace, audit, limits, tell):
+        raise ConnectionError("postgresql://audit:hunter2@db/ledger is away\nand more of it")
+
+    live.release()
+    live.look(SUNDAY)
+    live.look(DUE)
+    (run,) = live.runs()
+    told = []
+    with live.open() as workspace:
+        ended = performed(workspace, run.id, now=DUE, audited=broken, tell=told.append)
+    assert ended.why == "ConnectionError: postgresql://audit:[secret removed]@db/ledger is away"
+    assert "hunter2" not in "".join(told)
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_what_an_audit_found_is_looked_at_once(live, monkeypatch):
+    looked_at, find = [], flows.alerts.findings_of
+
+    def counted(workspace, conclusion):
+        looked_at.append(conclusion.scored.audit.id)
+        return find(workspace, conclusion)
+
+    monkeypatch.setattr(flows.alerts, "findings_of", counted)
+    live.release()
+    live.look(SUNDAY)
+    live.look(DUE, lambda workspace, run: performed(workspace, run.id, now=DUE) and None)
+    assert looked_at == [1]
+
+
+def test_while_the_instrument_is_not_steady_no_second_sample_is_ordered(live):
+    def unsteady(workspace, audit, limits, tell):
+        made = audited(workspace, audit, limits, tell)
+        check = InstrumentCheck(audit=audit.id, kind="split", state="moved", why="its halves differ", made_at="")
+        return dataclasses.replace(made, checks=(check,))
+
+    live.configure(DAILY.replace("personas: 100", "personas: 1600"))
+    live.release()
+    live.work(SUNDAY)
+    live.work(DUE)
+    live.release("stub-2")
+    live.look(DUE + dt.timedelta(minutes=1))
+    version = next(run for run in live.runs() if run.kind == states.VERSION)
+    with live.open() as workspace:
+        assert performed(workspace, version.id, now=DUE, audited=unsteady).state == states.DONE
+        (incident,) = workspace.ledger.incidents(kind="regression")
+        assert incident.state == "unconfirmed"
+        assert [audit.release.version for audit in workspace.ledger.audits()] == [1, 2]
 
 
 # ---------------------------------------------------------------- performing
@@ -220,7 +299,7 @@ def _perform(home, run_id, reached):
         with opened(Home(home)) as other:
             while other.ledger.progress(audit_id)[0] < 2:
                 time.sleep(0.02)
-        reached.set()
+        Path(reached).touch()
 
     def watched(workspace, audit, limits, tell):
         threading.Thread(target=watch, args=(audit.id,), daemon=True).start()
@@ -238,13 +317,16 @@ def test_a_run_whose_process_was_killed_goes_on_with_the_same_audit_and_asks_not
         service.look(SUNDAY)
         service.look(DUE)
         (run,) = service.runs()
-        context = multiprocessing.get_context("spawn")
-        reached = context.Event()
-        process = context.Process(target=_perform, args=(home, run.id, reached), daemon=True)
-        process.start()
-        assert reached.wait(60)
-        os.kill(process.pid, signal.SIGKILL)
-        process.join(10)
+        reached = home / "reached"
+        script = (
+            f"from tests.flows.test_duty_clock import _perform; _perform({str(home)!r}, {run.id}, {str(reached)!r})"
+        )
+        with subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2]) as process:
+            deadline = time.monotonic() + 60
+            while not reached.exists() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.kill()
+        assert reached.exists(), "it ended, or took too long, before its audit was under way"
         with service.open() as workspace:
             kept, total = workspace.ledger.progress(1)
         assert 2 <= kept < total == 20

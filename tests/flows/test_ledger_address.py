@@ -20,6 +20,16 @@ def test_a_password_in_the_configuration_file_is_refused_and_not_repeated(home, 
     assert "PGPASSFILE" in spiritlevel.stderr
 
 
+@pytest.mark.parametrize("address", ["https://me:hush@mlflow:5000", "postgresql://db/mlflow?password=hush"])
+def test_a_password_in_the_address_of_mlflow_is_refused_too(home, monkeypatch, address):
+    (home / "spiritlevel.toml").write_text(f'tracking_uri = "{address}"\n')
+    with pytest.raises(BadInputError, match="tracking_uri .* holds a password") as refused:
+        _ = Home(home).tracking_uri
+    assert "hush" not in str(refused.value)
+    monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", address)
+    assert "mlflow" in Home(home).tracking_uri
+
+
 def test_an_address_without_a_password_is_taken_with_its_tls_settings(home):
     address = "postgresql://me@db/ledger?sslmode=verify-full&sslrootcert=/etc/ca.pem"
     (home / "spiritlevel.toml").write_text(f'ledger_url = "{address}"\n')

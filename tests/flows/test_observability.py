@@ -43,11 +43,11 @@ def samples(text):
     return found
 
 
-def audited(workspace, *, base_url="http://127.0.0.1:8000/v1", price=None, finished=None, **release):
+def audited(workspace, *, base_url="http://127.0.0.1:8000/v1", price=None, finished=None, answer=ANSWER, **release):
     release = dataclasses.replace(RELEASE, base_url=base_url, price_input=price, price_output=price, **release)
     plan = PROTOCOL.plan(size=60)
     audit = workspace.ledger.order(release, plan, PROTOCOL.requests(plan))
-    workspace.ledger.record_all(audit.id, [dataclasses.replace(ANSWER, index=index) for index in range(2)])
+    workspace.ledger.record_all(audit.id, [dataclasses.replace(answer, index=index) for index in range(2)])
     if finished:
         workspace.ledger.change(audit.id, state="complete", finished_at=finished)
     return audit
@@ -63,15 +63,46 @@ def test_calls_tokens_cost_and_latency_are_those_of_the_ledger(workspace):
     assert found["spiritlevel_tokens_total", *here, "completion"] == 1000
     assert found["spiritlevel_cost_usd_total", *here] == pytest.approx(3000 * 2.0 / 1e6)
     assert found["spiritlevel_unpriced_calls_total", *here] == 0
-    assert found["spiritlevel_cost_usd_total", *there] == 0
+    assert ("spiritlevel_cost_usd_total", *there) not in found  # not 0: nobody knows the price
     assert found["spiritlevel_unpriced_calls_total", *there] == 2
+    assert found["spiritlevel_uncounted_calls_total", *there] == 0
     assert found["spiritlevel_call_seconds_count", *here] == 2
     assert found["spiritlevel_call_seconds_bucket", *here, "0.25"] == 0
     assert found["spiritlevel_call_seconds_bucket", *here, "0.5"] == 2
     assert found["spiritlevel_last_audit_age_seconds", *here[:2]] == 7 * 86400
     assert ("spiritlevel_last_audit_age_seconds", *there[:2]) not in found  # none is finished: no age, and not 0
     assert found["spiritlevel_open_requests", *there[:2]] == 1
-    assert found["spiritlevel_audits_total", *here[:2], "complete"] == 1
+    assert found["spiritlevel_audits", *here[:2], "complete"] == 1
+
+
+def test_what_no_answer_counted_has_no_sample_and_only_the_embedded_model_costs_nothing(workspace):
+    uncounted = dataclasses.replace(ANSWER, prompt_tokens=None, completion_tokens=None)
+    audited(workspace, price=2.0, answer=uncounted)
+    audited(workspace, base_url="embedded:smollm2", family="small", answer=uncounted)
+    audited(workspace, family="half", price=2.0, answer=uncounted)
+    audited(workspace, family="half", price=2.0)
+    found = samples(openmetrics(workspace, NOW))
+    asked, embedded, half = (
+        (family, "persona-brainstorm", provider)
+        for family, provider in (("nova", "127.0.0.1:8000"), ("small", "embedded"), ("half", "127.0.0.1:8000"))
+    )
+    of = [key[0] for key in found if key[1:4] == asked and ("tokens" in key[0] or "cost" in key[0])]
+    assert of == []
+    assert found["spiritlevel_uncounted_calls_total", *asked] == found["spiritlevel_unpriced_calls_total", *asked] == 2
+    assert found["spiritlevel_cost_usd_total", *embedded] == found["spiritlevel_unpriced_calls_total", *embedded] == 0
+    assert found["spiritlevel_uncounted_calls_total", *embedded] == 2
+    assert ("spiritlevel_tokens_total", *embedded, "prompt") not in found
+    assert found["spiritlevel_tokens_total", *half, "prompt"] == 2000
+    assert found["spiritlevel_cost_usd_total", *half] == pytest.approx(3000 * 2.0 / 1e6)
+    assert found["spiritlevel_uncounted_calls_total", *half] == found["spiritlevel_unpriced_calls_total", *half] == 2
+
+
+def test_an_audit_that_changes_its_state_leaves_the_one_it_was_in(workspace):
+    audit = audited(workspace)
+    assert samples(openmetrics(workspace))["spiritlevel_audits", "nova", "persona-brainstorm", "open"] == 1
+    workspace.ledger.change(audit.id, state="complete", finished_at="2026-11-01T00:00:00.000Z")
+    found = {key[-1]: value for key, value in samples(openmetrics(workspace)).items() if key[0] == "spiritlevel_audits"}
+    assert found == {"complete": 1}
 
 
 def test_no_part_of_the_figures_fails(workspace):
@@ -96,7 +127,10 @@ def test_what_was_imported_was_not_called(workspace):
     plan = PROTOCOL.plan(size=60)
     audit = workspace.ledger.order(RELEASE, plan, PROTOCOL.requests(plan), source="imported", content="x")
     workspace.ledger.record_all(audit.id, [ANSWER])
-    assert not [key for key in samples(openmetrics(workspace)) if key[0] == "spiritlevel_calls_total"]
+    workspace.ledger.change(audit.id, state="complete", finished_at="2026-11-01T00:00:00.000Z")
+    told = {key[0] for key in samples(openmetrics(workspace))}
+    assert not {"spiritlevel_calls_total", "spiritlevel_last_audit_age_seconds"} & told  # nor is it news of the release
+    assert "spiritlevel_audits" in told
 
 
 def test_a_hostile_name_stays_a_label_and_nothing_an_answer_says_is_in_the_figures(workspace):

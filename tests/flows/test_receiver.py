@@ -39,24 +39,26 @@ class Service:
     """A receiver on a real ledger, with what arrived."""
 
     def __init__(self, workspace, secret=SECRET):
-        self.news = []
+        self.rung = 0
         self.trouble = None
-        ledger = workspace.ledger
+        self.ledger = ledger = workspace.ledger
         self.desk = Desk(
             secret=secret,
             families=lambda: frozenset({"nova"}),
-            receive=ledger.receive_webhook,
-            forget=ledger.forget_webhook,
-            arrived=self.arrived,
+            receive=self.receive,
+            ring=self.ring,
             health=lambda: {"ledger": ledger.identity},
             figures=lambda: "# EOF\n",
             clock=lambda: NOW,
         )
 
-    def arrived(self, news):
+    def receive(self, delivery):
         if self.trouble:
             raise self.trouble
-        self.news.append(news)
+        return self.ledger.receive_webhook(delivery)
+
+    def ring(self):
+        self.rung += 1
 
     def ask(self, method="POST", path="/webhooks/mlflow", body=b"", headers=None):
         connection = http.client.HTTPConnection(urllib.parse.urlsplit(self.address).netloc, timeout=10)
@@ -94,13 +96,13 @@ def test_a_signed_webhook_of_a_declared_family_is_noted_once_and_its_repetition_
     status, answer = service.post(body)
     assert (status, answer) == (409, {"refused": "this delivery was received before"})
     assert service.post(created(alias="champion", entity="model_version_alias"), delivery="delivery-0002")[0] == 202
-    assert service.news == [News(family="nova", version=2), News(family="nova", version=2, alias="champion")]
+    assert service.rung == 2
 
 
 def test_other_families_and_other_events_are_ignored_and_leave_nothing_behind(service):
     assert "declared families" in service.post(created(name="example_model"))[1]["ignored"]
     assert "model_version.created" in service.post(created(action="deleted"))[1]["ignored"]
-    assert service.news == []
+    assert service.rung == 0
     assert service.post(created())[0] == 202  # the same delivery id: neither was taken down
 
 
@@ -124,7 +126,7 @@ def test_whatever_is_not_signed_as_a_whole_is_refused(service, change, status):
     headers = {name: value.encode("latin-1") for name, value in headers.items()}
     assert service.ask(body=body, headers=headers)[0] == status
     assert service.ask(body=body + b" ", headers=headers_for(body))[0] == 401
-    assert service.news == []
+    assert service.rung == 0
 
 
 @pytest.mark.parametrize(("at", "status"), [(NOW - FRESH_S, 202), (NOW - FRESH_S - 1, 401), (NOW + FRESH_S + 1, 401)])
@@ -148,13 +150,13 @@ def test_an_old_time_stamp_is_refused_though_it_is_signed(service, at, status):
         created(version=True),
         created(version="9" * 50),
         created(version=["1"]),
-        created(entity="model_version_alias", alias=None),
+        created(entity="model_version_alias", name=None, alias="champion"),
     ],
 )
 def test_a_signed_body_of_another_form_is_refused_with_a_reason(service, body):
     status, answer = service.post(body)
     assert status == 400, answer
-    assert service.news == []
+    assert service.rung == 0
 
 
 @settings(max_examples=200, deadline=None)
@@ -209,7 +211,7 @@ def test_of_many_copies_of_one_delivery_that_come_at_once_one_is_acted_on(servic
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [202] + [409] * 7
-    assert len(service.news) == 1
+    assert service.rung == 1
 
 
 def test_what_could_not_be_noted_is_answered_so_that_mlflow_sends_it_again(service):
@@ -218,8 +220,10 @@ def test_what_could_not_be_noted_is_answered_so_that_mlflow_sends_it_again(servi
     status, answer = service.post(body)
     assert status == 503  # one of those that MLflow repeats
     assert "secret" not in str(answer)
+    assert service.rung == 0
     service.trouble = None
     assert service.post(body)[0] == 202
+    assert service.rung == 1
 
 
 def test_without_a_secret_every_webhook_is_refused(home):
@@ -228,7 +232,7 @@ def test_without_a_secret_every_webhook_is_refused(home):
         with receiving(service.desk, "127.0.0.1", 0) as service.address:
             assert service.post(created(), secret="")[0] == 503
             assert service.ask("GET", "/health")[0] == 200
-    assert service.news == []
+    assert service.rung == 0
 
 
 def test_health_and_figures_are_served_and_nothing_else(service):

@@ -1,4 +1,4 @@
-"""``spiritlevel schedule`` and ``spiritlevel sweep``, and that they stay fast when there is much to show."""
+"""``spiritlevel schedule`` and ``spiritlevel serve --once``, and that the first loads no heavy library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configure(spiritlevel, text):
 def test_without_a_file_nothing_is_scheduled_and_it_says_where_to_write(spiritlevel):
     assert "spiritlevel.yaml declares no family with audits" in spiritlevel("schedule")
     assert spiritlevel.json("schedule")["audits"] == []
-    spiritlevel("sweep", code=2)  # else it would end every duty
+    spiritlevel("serve", "--once", code=2)  # else it would end every duty
     assert "spiritlevel.yaml, which is not there" in spiritlevel.stderr
 
 
@@ -50,7 +50,7 @@ def test_a_new_audit_is_shown_before_the_service_has_looked(spiritlevel):
     configure(spiritlevel, WEEKLY)
     text = spiritlevel("schedule", "--days", 14)
     assert "03:00 Europe/Madrid" in text
-    assert "1 of them are new in the file and begin when the service looks: nova/persona-brainstorm" in text
+    assert "1 of them is new in the file and begins when the service looks: nova/persona-brainstorm" in text
     assert "2 runs in the next 14 days (UTC):" in text
     (line,) = spiritlevel.json("schedule")["audits"]
     assert (line["state"], line["declared"], line["last"], line["usd_a_month"]) == ("never", False, None, None)
@@ -58,19 +58,25 @@ def test_a_new_audit_is_shown_before_the_service_has_looked(spiritlevel):
     assert line["next_local"].startswith("Mon ")
 
 
-def test_a_sweep_makes_what_is_due_and_the_schedule_shows_it_with_its_cost(spiritlevel, nova):
+def test_one_look_makes_what_is_due_and_publishes_it_and_the_schedule_shows_it_with_its_cost(spiritlevel, nova):
+    (spiritlevel.home / "spiritlevel.toml").write_text("[publish]\nat_once = false\n")
     configure(spiritlevel, EVERY_SECOND)
-    spiritlevel("sweep")
+    assert "nothing is due" in spiritlevel("serve", "--once")
     with opened(Home(spiritlevel.home)) as workspace:  # as if it had been declared an hour ago
         early = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=1)).isoformat(timespec="milliseconds")
         duty = workspace.ledger.duty("nova/persona-brainstorm")
         workspace.ledger.declare_duties([], early.replace("+00:00", "Z"))
         workspace.ledger.declare_duties([duty], early.replace("+00:00", "Z"))
-    report = spiritlevel.json("sweep")
+    report = spiritlevel.json("serve", "--once")
+    assert report["trouble"] == []
     assert (len(report["runs"]), report["runs"][0]["state"], report["missed"] >= 59) == (1, "done", True)
     assert len(nova.received) == 3
+    with opened(Home(spiritlevel.home)) as workspace:
+        assert workspace.ledger.waiting_publications() == []
+        (audit,) = workspace.ledger.audits()
+        assert audit.run_id
     configure(spiritlevel, EVERY_SECOND.replace("every: 1s", "every: 30d"))
-    spiritlevel("sweep")
+    spiritlevel("serve", "--once")
     shown = spiritlevel.json("schedule")
     (line,) = shown["audits"]
     assert (line["state"], line["last"]["kind"], line["runs_a_month"]) == ("on time", "catch-up", 1)
@@ -79,13 +85,13 @@ def test_a_sweep_makes_what_is_due_and_the_schedule_shows_it_with_its_cost(spiri
     assert "US dollars" in spiritlevel("schedule")
 
 
-def test_a_sweep_that_could_not_finish_says_so_with_its_exit_code(spiritlevel):
+def test_one_look_that_could_not_finish_says_so_with_its_exit_code(spiritlevel):
     configure(spiritlevel, EVERY_SECOND)
-    spiritlevel("sweep")
+    spiritlevel("serve", "--once")
     import time
 
     time.sleep(1.1)
-    text = spiritlevel("sweep", code=3)
+    text = spiritlevel("serve", "--once", code=3)
     assert "failed (no model family is named 'nova'" in text
     assert "failed" in spiritlevel("schedule")
 
@@ -100,3 +106,40 @@ def test_the_schedule_loads_no_heavy_library(spiritlevel):
         [sys.executable, "-c", code, str(spiritlevel.home)], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_false_alarms_of_intervals_below_one_day_are_not_computed(spiritlevel):
+    configure(spiritlevel, EVERY_SECOND.replace("every: 1s", "every: 2m"))
+    shown = spiritlevel.json("schedule")
+    assert (shown["false_alerts_a_month"], shown["more_than_daily"]) == (None, 1)
+    text = spiritlevel("schedule")
+    assert "false alarms are not computed for intervals below one day: 1 release is audited that often" in text
+    found = {}
+    for every in ("1d", "2d", "7d"):
+        configure(spiritlevel, EVERY_SECOND.replace("every: 1s", f"every: {every}"))
+        found[every] = spiritlevel.json("schedule")["false_alerts_a_month"]["measured_alarms"]
+    assert found["1d"] > found["2d"] > found["7d"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("alerts: {severities: {overdu: high}}", "did you mean 'overdue'"),
+        ("families: {nova: {alerts: {severities: {overdu: high}}}}", "did you mean 'overdue'"),
+        ("channels: {x: {kind: pigeon}}", "pigeon"),
+        ("families: {nova: {audits: [{protocol: persona-brainstrom, every: 7d}]}}", "persona-brainstorm"),
+    ],
+)
+@pytest.mark.parametrize("command", [("schedule",), ("serve", "--once")])
+def test_what_nobody_knows_is_refused_before_anything_is_looked_at(spiritlevel, command, text, words):
+    configure(spiritlevel, text)
+    spiritlevel(*command, code=2)
+    assert words in spiritlevel.stderr
+
+
+def test_a_budget_that_cannot_be_kept_is_refused_before_anything_is_looked_at(spiritlevel):
+    with StubServer() as server:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
+        configure(spiritlevel, EVERY_SECOND + "budget: {usd_per_month: 5}\n")
+        spiritlevel("serve", "--once", code=2)
+    assert "has no prices" in spiritlevel.stderr

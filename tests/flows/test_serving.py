@@ -6,31 +6,16 @@ import signal
 
 import pytest
 
-from flows.commands.service import interval
 from flows.service import _ended_by_signal
 from flows.serving import audited_once, next_due
 from flows.settings import Home
 from flows.workspace import opened
-from metrics.errors import BadInputError
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 from registry.releases import ModelRelease
 
 WEEK = dt.timedelta(days=7)
 NOW = dt.datetime(2026, 11, 29, 12, tzinfo=dt.UTC)
 RELEASE = ModelRelease(family="nova", version=1, model="m")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("90s", 90), ("30m", 1800), ("12h", 43200), ("7d", 604800), (" 2 w ", 1209600)]
-)
-def test_an_interval_is_a_number_and_a_unit(text, seconds):
-    assert interval(text).total_seconds() == seconds
-
-
-@pytest.mark.parametrize("text", ["", "7", "d", "0d", "-1d", "1.5h", "7 days"])
-def test_an_interval_that_is_none_is_refused(text):
-    with pytest.raises(BadInputError, match="such as 7d"):
-        interval(text)
 
 
 def test_the_next_audit_is_due_one_interval_after_the_newest_and_at_once_when_one_is_open(home):

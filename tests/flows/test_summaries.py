@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -63,6 +66,19 @@ def test_a_card_of_judged_audits_reads_no_answer_and_asks_no_registry(compared):
     assert (card.release.version, card.previous.version) == (2, 1)
     assert [point.verdict for point in card.history] == [None, card.verdict]
     assert card.channels == read_answers(compared, card.audit).channels
+
+
+def test_compare_says_its_verdict_before_it_waits_for_mlflow(compared, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
+        monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        command = [sys.executable, "-m", "flows.cli", "compare", "nova/1", "nova/2", "--home", str(compared.home.path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            verdict = next(line for line in process.stdout if line.startswith("verdict: "))
+            asked, _ = silent.accept()
+            assert process.poll() is None, f"it waits for MLflow: {verdict}"
+            asked.close()
+            process.communicate(timeout=120)
+    assert process.returncode in (0, 1, 3)
 
 
 def test_many_audits_are_read_at_once_as_they_are_one_by_one(compared):

@@ -134,6 +134,14 @@ def test_a_card_is_on_the_release_run_and_its_verdict_on_the_version(store, pair
     assert store.releases().find("acme-chat/2") == pair[1]
 
 
+def test_a_card_puts_no_key_into_the_description_of_a_version(store, pair):
+    key = "sk-" + "proj-" + "0123456789abcdefABCDEF0123456789"
+    publish_card(store, pair[1], {"card.md": "# card"}, verdict="improved", summary=f"Improved; {key} was quoted.")
+    description = store.client().get_model_version("acme-chat", "2").description
+    assert description.startswith("Improved; ")
+    assert key not in description
+
+
 # ---------------------------------------------------------------- a real server
 
 

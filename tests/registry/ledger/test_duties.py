@@ -23,16 +23,28 @@ WEEKLY = StoredDuty(
 )
 
 
+def begin(
+    ledger: Ledger, duty: str, slot: str, due_at: str, owner: Owner = ME, *, kind: str = states.SCHEDULED, **more: object
+) -> states.DutyRun | None:
+    """What the clock and whoever performs a run do together; None when the slot's run is another's."""
+    ledger.queue_runs([QueuedRun(duty=duty, slot=slot, due_at=due_at, kind=kind)])
+    return ledger.claim_run(ledger.run_of(duty, slot).id, owner, **more)
+
+
 def begun(ledger: Ledger, slot: str = "2026-11-01T03:00", owner: Owner = ME, **more: object) -> states.DutyRun:
-    run = ledger.begin_run(WEEKLY.name, slot, DAY_1, states.SCHEDULED, owner, **more)
+    run = begin(ledger, WEEKLY.name, slot, DAY_1, owner, **more)
     assert run is not None
     return run
+
+
+def skipped(duty: str, slot: str, due_at: str) -> QueuedRun:
+    return QueuedRun(duty=duty, slot=slot, due_at=due_at, kind=states.SCHEDULED, state=states.SKIPPED, why="missed")
 
 
 def test_unchanged_duties_stay_as_they_are_and_changed_times_begin_anew(ledger):
     other = dataclasses.replace(WEEKLY, name="nova/other")
     assert ledger.declare_duties([WEEKLY, other], DAY_1).added == (WEEKLY.name, other.name)
-    assert ledger.declare_duties([other, WEEKLY], DAY_2) == type(ledger.declare_duties([other, WEEKLY], DAY_2))()
+    assert ledger.declare_duties([other, WEEKLY], DAY_2) == states.Reconciled()
     assert {duty.since for duty in ledger.duties()} == {DAY_1}
 
     larger = dataclasses.replace(WEEKLY, definition={**WEEKLY.definition, "audit": {"personas": 200}})
@@ -50,12 +62,12 @@ def test_of_many_that_begin_a_slot_at_once_one_gets_it(ledger_url):
     ledgers[0].identity  # noqa: B018  (makes the tables)
     at_once, found = threading.Barrier(4), []
 
-    def begin(ledger: Ledger, number: int) -> None:
+    def race(ledger: Ledger, number: int) -> None:
         at_once.wait()
         owner = Owner("host", number, float(number))
-        found.append(ledger.begin_run(WEEKLY.name, "2026-11-01T03:00", DAY_1, states.SCHEDULED, owner))
+        found.append(begin(ledger, WEEKLY.name, "2026-11-01T03:00", DAY_1, owner))
 
-    threads = [threading.Thread(target=begin, args=(ledger, n)) for n, ledger in enumerate(ledgers)]
+    threads = [threading.Thread(target=race, args=(ledger, n)) for n, ledger in enumerate(ledgers)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -72,8 +84,8 @@ def test_of_many_that_begin_a_slot_at_once_one_gets_it(ledger_url):
 def test_a_run_goes_from_due_to_done_and_a_slot_has_one(ledger):
     run = begun(ledger, late_s=7200.0, why="began 2 h after it was due")
     assert (run.state, run.holder, run.late_s) == (states.RUNNING, ME.id, 7200.0)
-    assert ledger.begin_run(WEEKLY.name, run.slot, DAY_1, states.SCHEDULED, OTHER) is None
-    assert not ledger.skip_run(WEEKLY.name, run.slot, DAY_1, "missed")
+    assert begin(ledger, WEEKLY.name, run.slot, DAY_1, OTHER) is None
+    assert ledger.queue_runs([skipped(WEEKLY.name, run.slot, DAY_1)]) == 0
     ended = ledger.end_run(run.id, states.DONE, "fine", verdict="unchanged", owner=ME)
     assert (ended.state, ended.verdict, ended.holder) == (states.DONE, "unchanged", None)
     assert ended.why == "began 2 h after it was due; fine"
@@ -99,7 +111,8 @@ def test_one_release_and_protocol_is_audited_by_one_run_at_a_time(ledger):
     assert ledger.occupy(second.id, "models:/nova/2", "persona-brainstorm") is None
     ledger.end_run(first.id, states.DONE)
     assert ledger.occupy(second.id, "models:/nova/1", "persona-brainstorm") is None
-    assert [run.id for run in ledger.runs(release="models:/nova/1", states=(states.RUNNING,))] == [second.id]
+    assert [run.id for run in ledger.runs(states=(states.RUNNING,))] == [second.id]
+    assert ledger.run(second.id).release == "models:/nova/1"
 
 
 def test_a_due_run_is_handed_out_once_until_its_time_is_over(ledger):
@@ -117,10 +130,10 @@ def test_a_due_run_is_handed_out_once_until_its_time_is_over(ledger):
 def test_the_history_of_a_duty_is_what_its_runs_say_one_by_one(ledger):
     states_in_order = (states.DONE, states.FAILED, states.DONE, states.OPEN)
     for day, state in enumerate(states_in_order, start=1):
-        run = ledger.begin_run("a", f"slot {day}", f"2026-11-0{day}", states.SCHEDULED, ME)
+        run = begin(ledger, "a", f"slot {day}", f"2026-11-0{day}")
         ledger.end_run(run.id, state)
-    ledger.skip_run("a", "slot 5", "2026-11-05", "missed")
-    ledger.begin_run("b", "slot 1", "2026-11-01", states.VERSION, ME)
+    ledger.queue_runs([skipped("a", "slot 5", "2026-11-05")])
+    begin(ledger, "b", "slot 1", "2026-11-01", kind=states.VERSION)
     ledger.queue_runs([QueuedRun(duty="c", slot="slot 1", due_at="2026-11-09", kind=states.SCHEDULED)])
     found = ledger.duty_histories()
     assert (found["a"].reached, found["a"].newest.slot, found["a"].done.slot) == ("2026-11-05", "slot 4", "slot 3")
@@ -131,14 +144,49 @@ def test_the_history_of_a_duty_is_what_its_runs_say_one_by_one(ledger):
 def test_a_version_is_new_once_and_its_runs_come_with_it(ledger):
     queued = QueuedRun(duty=WEEKLY.name, slot="version 3", due_at=DAY_1, kind=states.VERSION)
     assert ledger.looked_at("nova") is None
-    ledger.sight("nova", [1, 2], "first-look")
+    ledger.sight("nova", [1, 2])
     ledger.look_at("nova", DAY_1)
     assert (ledger.looked_at("nova"), ledger.sighted("nova")) == (DAY_1, {1, 2})
-    assert ledger.sight("nova", [3], "webhook", [queued]) == [3]
-    assert ledger.sight("nova", [3], "poll", [dataclasses.replace(queued, slot="another")]) == []
+    assert ledger.sight("nova", [3], [queued]) == [3]
+    assert ledger.sight("nova", [3], [dataclasses.replace(queued, slot="another")]) == []
     assert [run.slot for run in ledger.runs()] == ["version 3"]
     ledger.look_at("nova", DAY_2)
     assert (ledger.looked_at("nova"), ledger.sighted("nova")) == (DAY_2, {1, 2, 3})
+
+
+def test_what_is_not_declared_any_more_has_no_run_that_is_due_or_would_be_tried_again(ledger):
+    other = dataclasses.replace(WEEKLY, name="nova/other")
+    ledger.declare_duties([WEEKLY, other], DAY_1)
+    for duty in (WEEKLY.name, other.name):
+        ledger.queue_runs([QueuedRun(duty=duty, slot="waits", due_at=DAY_1, kind=states.SCHEDULED)])
+        for slot, state in (("failed", states.FAILED), ("open", states.OPEN)):
+            ledger.end_run(begin(ledger, duty, slot, DAY_1).id, state, "trouble", next_at=DAY_2)
+        begin(ledger, duty, "runs", DAY_1)
+    ledger.declare_duties([WEEKLY], DAY_2)
+    ended = {run.slot: (run.state, run.next_at, run.why) for run in ledger.runs(other.name)}
+    assert ended == {
+        "waits": (states.SKIPPED, None, "not declared any more"),
+        "failed": (states.FAILED, None, "trouble; not declared any more"),
+        "open": (states.OPEN, None, "trouble; not declared any more"),
+        "runs": (states.RUNNING, None, ""),
+    }
+    kept = {run.slot: (run.state, run.next_at) for run in ledger.runs(WEEKLY.name)}
+    assert kept["waits"] == (states.DUE, None)
+    assert kept["failed"] == (states.FAILED, DAY_2)
+    # Its run ended after that, to be tried again: the next look ends that too.
+    run = ledger.run_of(other.name, "runs")
+    ledger.end_run(run.id, states.OPEN, next_at=DAY_3)
+    ledger.declare_duties([WEEKLY], DAY_2)
+    assert ledger.run(run.id).next_at is None
+
+
+def test_how_late_a_run_began_is_what_it_was_at_its_first_beginning(ledger):
+    run = begun(ledger, late_s=5.0)
+    ledger.requeue_run(run.id, "its process died")
+    assert ledger.claim_run(run.id, OTHER, late_s=7200.0).late_s == 5.0
+    waited = begun(ledger, "2026-11-02T03:00", late_s=5.0)
+    ledger.requeue_run(waited.id, "waited", unbegun=True)
+    assert ledger.claim_run(waited.id, ME, late_s=60.0).late_s == 60.0
 
 
 def test_what_is_not_there_is_refused(ledger):

@@ -162,6 +162,16 @@ def test_an_open_incident_can_be_acknowledged_and_is_then_not_told_again(ledger)
     assert [(n.event, n.sequence) for n in ledger.notices()] == [("opened", 1), ("again", 2)]
 
 
+def test_who_had_acknowledged_it_before_stays_in_the_record_in_words(ledger):
+    incident, _ = ledger.open_incident(OPENING, now=NOW)
+    ledger.acknowledge(incident.id, who="ada", why="known", now=at(1))
+    said = ledger.acknowledge(incident.id, who="ada", why="known; fixed in 4", now=at(2))
+    assert said.acknowledged_why == "known; fixed in 4"
+    said = ledger.acknowledge(incident.id, who="eve", why="mine now", now=at(3))
+    assert (said.acknowledged_by, said.acknowledged_at) == ("eve", at(3))
+    assert said.acknowledged_why == f"mine now (before: ada at {at(2)}: known; fixed in 4)"
+
+
 @pytest.mark.parametrize(("who", "why"), [("", "known"), ("ada", " "), ("ada", "a\x00b"), ("ada", "x" * 2001)])
 def test_an_acknowledgement_without_readable_words_is_refused(ledger, who, why):
     incident, _ = ledger.open_incident(OPENING, now=NOW)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from registry.ledger.connection import moment_text
 from registry.ledger.loads import SILENT_S, Demand, fair_shares
 from registry.ledger.ownership import Owner
 from registry.ledger.store import Ledger
@@ -21,7 +22,7 @@ class Clock:
         self.moment = dt.datetime(2026, 11, 1, tzinfo=dt.UTC)
 
     def __call__(self) -> str:
-        return self.moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return moment_text(self.moment)
 
     def pass_s(self, seconds: float) -> None:
         self.moment += dt.timedelta(seconds=seconds)
@@ -135,6 +136,7 @@ def test_the_rule_sees_what_was_kept_and_what_is_old_is_forgotten(tmp_path):
     clock.pass_s(2)
     ledger.share_provider(HOST, "a", demand(8, concurrency=7), rule)
     clock.pass_s(3600)
+    assert ledger.provider_loads() == [], "a limit that nobody used of late says nothing of today"
     ledger.share_provider(HOST, "a", demand(8), rule)
     assert seen == [(None, None, 7.0), (5.0, at, 7.0), (None, None, 8.0)]
     assert [(row["provider"], row["concurrency"], row["workers"]) for row in ledger.provider_loads()] == [
@@ -156,7 +158,8 @@ def test_workers_that_come_at_the_same_instant_never_pass_the_limit_together(led
         worker.start()
     for worker in workers:
         worker.join()
-    # A share may have been given back and divided again since; what is granted at the end is what counts.
+    assert sum(shares.values()) <= 7, "of all that is granted at one time"
+    # A share may have been given back and divided again since.
     for name in sorted(shares):
         shares[name] = ledger.share_provider(HOST, name, demand(6), kept_at(7.0)).concurrency
     for name in sorted(shares):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sqlite3
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from registry.audits.plan import Outcome, Response
+from registry.ledger.examining import examined
 from registry.ledger.opening import HEAD, LedgerAwayError, LedgerError, engine_of, migrate, open_engine
 from registry.ledger.ownership import Owner
 from registry.ledger.store import Ledger
@@ -169,3 +171,20 @@ def test_a_write_waits_for_the_lock_before_it_reads(tmp_path):
         assert other.execute("SELECT count(*) FROM audits").fetchone() == (0,), "readers are never held up"
     other.close()
     ledger.close()
+
+
+def test_a_file_that_is_only_looked_at_stays_as_it_is_and_nothing_is_made_beside_it(tmp_path):
+    path = tmp_path / "ledger.db"
+    with contextlib.closing(sqlite3.connect(path)) as foreign:
+        foreign.execute("CREATE TABLE theirs (a)")
+    before = path.read_bytes()
+    assert examined(f"sqlite:///{path}").schema is None
+    assert (path.read_bytes(), list(tmp_path.iterdir())) == (before, [path])
+    path.unlink()
+    ledger = Ledger(f"sqlite:///{path}")
+    assert ledger.identity
+    assert examined(f"sqlite:///{path}").usable, "also while it is open, and what is new is in its journal"
+    ledger.close()
+    there = sorted(tmp_path.iterdir())
+    assert examined(f"sqlite:///{path}").usable
+    assert sorted(tmp_path.iterdir()) == there

@@ -8,8 +8,9 @@ import threading
 import pytest
 
 from metrics.results import Comparison, Score
-from registry.ledger.publications import IN_ORDER
+from registry.ledger.publications import IN_ORDER, _without_row
 from registry.ledger.store import Ledger
+from registry.ledger.tables import audits, comparisons
 from tests.registry.ledger.orders import RELEASE, ordered
 
 SCORE = Score(metric="cramers-v", dimension="gender x occupation", value=0.2, n=60, n_clusters=3)
@@ -132,3 +133,14 @@ def test_processes_that_put_the_same_into_an_empty_outbox_at_once_make_one_row(l
         thread.join(60)
     assert troubles == []
     assert [row.kind for row in ledger.waiting_publications()] == ["audit"] * 4 + ["timeline", "card"]
+
+
+@pytest.mark.parametrize(("kind", "place"), [("audit", audits), ("comparison", comparisons)])
+def test_what_has_no_row_is_looked_up_by_the_whole_key_of_the_outbox(tmp_path, kind, place):
+    """Else SQLite, which keeps no statistics, goes through all rows of a kind for each audit."""
+    ledger = Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    query = _without_row(kind, place).compile(ledger.engine, compile_kwargs={"literal_binds": True})
+    with ledger.engine.connect() as connection:
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}")]
+    ledger.close()
+    assert any(step.endswith("(kind=? AND family=? AND protocol=? AND subject=?)") for step in plan), plan

@@ -119,13 +119,18 @@ def test_a_score_of_a_group_with_a_long_name_and_a_number_that_is_none_are_store
     assert ledger.responses(audit.id)[0].extra == {"usage": {"cost": "nan", "n": ["inf"]}}
 
 
-def test_an_imported_time_that_is_none_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    "time",
+    ["yesterday", "-----", "2026-10-01T25:00:00Z", r"2026-10-01\u000012:00:00", f"2026-10-01T12:00:00.{'0' * 20}"],
+)
+def test_an_imported_time_that_is_none_is_refused(tmp_path, time):
     from metrics.errors import BadInputError
     from registry.ledger.bundles import answers_from
 
     path = tmp_path / "answers.jsonl"
-    path.write_text(
-        '{"text": "x", "received_at": "2026-10-01T12:00:00.000Z"}\n{"text": "x", "received_at": "yesterday"}\n'
-    )
+    good = '{"text": "x", "received_at": "2026-10-01T12:00:00.000Z"}\n'
+    path.write_text(good)
+    assert answers_from(path)[0].received_at == "2026-10-01T12:00:00.000Z"
+    path.write_text(f'{good}{{"text": "x", "received_at": "{time}"}}\n')
     with pytest.raises(BadInputError, match=r'line 2 of answers.jsonl: "received_at" should be a time'):
         answers_from(path)

@@ -61,8 +61,6 @@ def upgrade() -> None:
         sa.Column("wanted", sa.Integer(), nullable=False),
         sa.Column("in_flight", sa.Integer(), nullable=False),
         sa.Column("granted", sa.Integer(), nullable=False),
-        sa.Column("calls_per_minute", sa.Float(), nullable=True),
-        sa.Column("tokens_per_minute", sa.Float(), nullable=True),
         sa.Column("seen_at", sa.String(length=32), nullable=False),
         sa.PrimaryKeyConstraint("provider", "holder", name=op.f("pk_provider_shares")),
     )
@@ -79,7 +77,6 @@ def upgrade() -> None:
         sa.Column("next_at", sa.String(length=32), nullable=False),
         sa.Column("detail", sa.Text(), nullable=False),
         sa.Column("made_at", sa.String(length=32), nullable=False),
-        sa.Column("done_at", sa.String(length=32), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_publications")),
         sa.UniqueConstraint(
             "kind", "family", "protocol", "subject", name=op.f("uq_publications_kind_family_protocol_subject")
@@ -98,7 +95,6 @@ def upgrade() -> None:
         "sightings",
         sa.Column("family", sa.String(length=250), nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("source", sa.String(length=12), nullable=False),
         sa.Column("seen_at", sa.String(length=32), nullable=False),
         sa.PrimaryKeyConstraint("family", "version", name=op.f("pk_sightings")),
     )
