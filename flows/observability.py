@@ -191,7 +191,11 @@ def _audits(heads: list[AuditHead], now: dt.datetime) -> Iterator[Metric]:
     made = Gauge("spiritlevel_audits", "Audits in the ledger", labels=["family", "protocol", "state"])
     for (family, protocol, state), count in _capped(states):
         made.add_metric([family, protocol, state], count)
-    age = Gauge("spiritlevel_last_audit_age_seconds", "Since the newest finished audit that asked", labels=["family", "protocol"])
+    age = Gauge(
+        "spiritlevel_last_audit_age_seconds",
+        "Since the newest finished audit that asked",
+        labels=["family", "protocol"],
+    )
     for (family, protocol), moment in sorted(newest.items())[:MOST_LINES]:
         age.add_metric([family, protocol], max(0.0, (now - moment).total_seconds()))
     yield from (made, age)

@@ -170,7 +170,7 @@ def _inherited(home: Path | None) -> None:
 def _serve_release(
     release: str, every: str, protocol: str, personas: int | None, concurrency: int, home: Path | None
 ) -> None:
-    from flows.incidents import channels_of
+    from flows.channels.file import DEFAULT_FILE
     from flows.service_settings import length_of_time
     from flows.serving import serve_release
 
@@ -179,9 +179,10 @@ def _serve_release(
         found = workspace.releases.find(release)
         workspace.protocol(protocol)
         place = workspace.home
-        named = place.service.alerts_of(found.family).channels
-        channels = ", ".join(channels_of(workspace) if named is None else named) or "nobody"
-    say(f"auditing {found.uri} every {every}; alerts go to {channels}; stop with Ctrl-C")
+        told = place.service.alerts_of(found.family).channels
+    told = tuple(place.service.channels) if told is None else told
+    where = ", ".join(told) if place.service.channels else str(place.path / DEFAULT_FILE)
+    say(f"auditing {found.uri} every {every}; alerts go to {where or 'nobody'}; stop with Ctrl-C")
     serve_release(release, length, protocol=protocol, personas=personas, concurrency=concurrency, home=place, tell=say)
 
 

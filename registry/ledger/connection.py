@@ -100,7 +100,8 @@ class LedgerConnection:
         """
         place = self.engine.url.database
         if self.engine.dialect.name == "sqlite" and place and not Path(place).exists():
-            raise LedgerError(f"the ledger at {place} is not there any more")  # who has the file open could still read it
+            # Who has the file open could still read it.
+            raise LedgerError(f"the ledger at {place} is not there any more")
         with self._reading() as connection:
             connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one()
 

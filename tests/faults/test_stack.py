@@ -85,7 +85,9 @@ class Stack:
 
     def spiritlevel(self, arguments: str, *, codes: tuple[int, ...] = (0,)) -> Any:
         script = f"docker/with-secrets spiritlevel {arguments} --json || code=$?; echo ${{code:-0}}"
-        said, _, code = self.run(script, PGPASSWORD_FILE=str(self.secrets / "ledger_password")).rstrip().rpartition("\n")
+        said, _, code = (
+            self.run(script, PGPASSWORD_FILE=str(self.secrets / "ledger_password")).rstrip().rpartition("\n")
+        )
         assert int(code) in codes, f"{arguments}: exit code {code}\n{said}"
         return json.loads(said)
 

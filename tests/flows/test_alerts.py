@@ -149,7 +149,9 @@ def test_show_says_what_is_missing_for_a_recovery_and_before_that_how_it_ends(sp
         shown = spiritlevel("alerts", "show", ids["regression"])
         assert ends not in shown
         assert "it is not over, for in audit 3, against what it was first compared with:" in shown
-        (line,) = [line for line in shown.splitlines() if line.startswith("- gender x occupation") and "would do" in line]
+        (line,) = [
+            line for line in shown.splitlines() if line.startswith("- gender x occupation") and "would do" in line
+        ]
         assert line.endswith(": regressed; an estimate below +0.05 would do")
         gate = spiritlevel("alerts", "show", ids["gate-failure"])
         assert "- threshold: gender x occupation is failed; " in gate

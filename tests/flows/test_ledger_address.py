@@ -23,7 +23,7 @@ def test_a_password_in_the_configuration_file_is_refused_and_not_repeated(home, 
 @pytest.mark.parametrize("address", ["https://me:hush@mlflow:5000", "postgresql://db/mlflow?password=hush"])
 def test_a_password_in_the_address_of_mlflow_is_refused_too(home, monkeypatch, address):
     (home / "spiritlevel.toml").write_text(f'tracking_uri = "{address}"\n')
-    with pytest.raises(BadInputError, match="tracking_uri .* holds a password") as refused:
+    with pytest.raises(BadInputError, match=r"tracking_uri .* holds a password") as refused:
         _ = Home(home).tracking_uri
     assert "hush" not in str(refused.value)
     monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", address)

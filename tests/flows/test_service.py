@@ -88,7 +88,7 @@ def mlflow_behind_a_password(monkeypatch, tmp_path):
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        do_GET = do_POST = refuse
+        do_GET = do_POST = refuse  # noqa: N815 - the names http.server calls
 
         def log_message(self, *_):
             pass
@@ -119,7 +119,8 @@ def test_the_webhook_command_knows_the_password_that_a_file_holds(spiritlevel, m
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("", "file"),
+        ("", "{home}/alerts.jsonl"),
+        ("channels: {log: {kind: file}}\nalerts: {channels: []}", "nobody"),
         ("channels: {log: {kind: file}, pager: {kind: apprise, url_env: PAGER}}", "log, pager"),
         ("channels: {log: {kind: file}, x: {kind: file}}\nfamilies: {nova: {alerts: {channels: [x]}}}", "x"),
     ],
@@ -131,7 +132,7 @@ def test_who_serves_one_release_is_told_where_alerts_really_go(spiritlevel, monk
     (spiritlevel.home / "spiritlevel.yaml").write_text(text)
     spiritlevel("release", "add", "nova", "--model", "m-1", "--base-url", "http://127.0.0.1:9/v1")
     spiritlevel("serve", "models:/nova/1", "--every", "7d")
-    assert f"alerts go to {where}; stop with Ctrl-C" in spiritlevel.stderr
+    assert f"alerts go to {where.format(home=spiritlevel.home)}; stop with Ctrl-C" in spiritlevel.stderr
     spiritlevel("serve", "models:/nova/1", "--every", "7 days", code=2)
     assert "such as 7d or 12h" in spiritlevel.stderr
     spiritlevel("serve", "--json", code=2)

@@ -24,7 +24,14 @@ WEEKLY = StoredDuty(
 
 
 def begin(
-    ledger: Ledger, duty: str, slot: str, due_at: str, owner: Owner = ME, *, kind: str = states.SCHEDULED, **more: object
+    ledger: Ledger,
+    duty: str,
+    slot: str,
+    due_at: str,
+    owner: Owner = ME,
+    *,
+    kind: str = states.SCHEDULED,
+    **more: object,
 ) -> states.DutyRun | None:
     """What the clock and whoever performs a run do together; None when the slot's run is another's."""
     ledger.queue_runs([QueuedRun(duty=duty, slot=slot, due_at=due_at, kind=kind)])
