@@ -82,7 +82,8 @@ class AuditPlan:
     prompts : the rendered prompts that the requests are made of, by name
     options : the protocol's own options (``{"per_call": 20}``)
     decoding, decoding_spec : form of the answer, and the schema or grammar text that holds it
-    size : units asked for (personas); seed : base of the per-request seeds
+    size : units asked for (personas, messages); seed : base of the per-request seeds
+    sizes : how a crossed design comes to its size (``{"cells": 136, "repeats": 1}``); like the size no part of the key
     """
 
     protocol: str
@@ -94,6 +95,7 @@ class AuditPlan:
     sampling: Sampling = Sampling()
     decoding: Decoding = Decoding.FREE_TEXT
     decoding_spec: str | None = None
+    sizes: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @property
     def collection_key(self) -> str:
@@ -125,6 +127,7 @@ class AuditPlan:
             },
             "decoding": str(self.decoding),
             "decoding_spec": self.decoding_spec,
+            "sizes": dict(self.sizes),
         }
 
     @classmethod

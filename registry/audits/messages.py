@@ -1,0 +1,94 @@
+"""Messages read from answers: one a request, with what it was about and whom it was written to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from registry.audits.plan import Outcome, Record, Request, Response
+from registry.audits.refusals import declines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+READER_VERSION = "1"
+"""Part of the scoring version: raised whenever the same answer would be read differently."""
+
+LONGEST_MESSAGE = 20_000  # characters; what is longer is no message of 50 words, and would hold up the tagger
+FEWEST_WORDS = 3
+
+_SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def read_message(request: Request, response: Response) -> Record:
+    """The message of an answer, or the reason why there is none.
+
+    An answer is taken as it is: a greeting or a heading before the message belongs to what an audience would get.
+    """
+
+    def failed(outcome: Outcome, reason: str) -> Record:
+        return Record(request=request.index, repeat=request.repeat, index=0, outcome=outcome, reason=reason)
+
+    if response.failure is not None:
+        return failed(Outcome(response.failure), response.detail or str(response.failure))
+    if response.refusal:
+        return failed(Outcome.REFUSED, "the provider marked the answer as a refusal")
+    text = _SURROGATE.sub("\ufffd", _spoken(response.text or "")).strip()
+    if not text:
+        reason = "the content filter held the answer back" if response.finish_reason == "content_filter" else "no text"
+        return failed(Outcome.REFUSED if response.finish_reason == "content_filter" else Outcome.EMPTY, reason)
+    if declines(text):
+        return failed(Outcome.REFUSED, "the answer declines")
+    if response.finish_reason == "length":
+        return failed(Outcome.TRUNCATED, "the answer was cut off at the token limit")
+    if len(text) > LONGEST_MESSAGE:
+        return failed(
+            Outcome.UNPARSABLE, f"the answer has {len(text):,} characters; a message has at most {LONGEST_MESSAGE:,}"
+        )
+    if len(_WORD.findall(text)) < FEWEST_WORDS:
+        return failed(Outcome.UNPARSABLE, f"the answer has fewer than {FEWEST_WORDS} words")
+    return Record(
+        request=request.index, repeat=request.repeat, index=0, outcome=Outcome.OK, attributes={"message": text}
+    )
+
+
+def _spoken(text: str) -> str:
+    """The text without a reasoning block before it."""
+    _, mark, tail = text.partition("</think>")
+    return tail if mark and "<think" in text[:200] else text
+
+
+def message_frame(requests: Sequence[Request], records: Iterable[Record], audiences: Sequence[str]) -> pd.DataFrame:
+    """One row a record: ``request, repeat, outcome, reason, mode, cell, text, duplicate`` and a column an audience attribute.
+
+    ``cell`` names the prompt cell, which is the cluster: stance, theme and region in one. ``duplicate`` marks a message that
+    repeats an earlier one of the same prompt word for word.
+    """
+    import pandas as pd
+
+    by_key = {(request.index, request.repeat): request for request in requests}
+    rows: list[Mapping[str, Any]] = []
+    for record in records:
+        cell = by_key[record.request, record.repeat].cell
+        rows.append(
+            {
+                "request": record.request,
+                "repeat": record.repeat,
+                "outcome": str(record.outcome),
+                "reason": record.reason,
+                "mode": cell.get("mode", ""),
+                "cell": " / ".join(cell[part] for part in ("stance", "theme", "region") if part in cell)
+                or cell.get("cell", ""),
+                "text": (record.attributes or {}).get("message"),
+                **{name: cell.get(name) for name in audiences},
+            }
+        )
+    columns = ["request", "repeat", "outcome", "reason", "mode", "cell", "text", *audiences]
+    frame = pd.DataFrame(rows, columns=columns)
+    usable = frame["outcome"] == "ok"
+    frame["duplicate"] = usable & frame[usable].duplicated(["mode", "cell", *audiences, "text"]).reindex(
+        frame.index, fill_value=False
+    )
+    return frame
