@@ -251,7 +251,8 @@ def _by_hand(
         if result.get("wants_confirmation") and settings.confirm:
             logger.warning("alarm of the watch over %s: a full audit is made before anybody is alerted", release)
             # One that was interrupted is taken up.
-            full = dataclasses.replace(order, size=settings.confirm_personas, seed=None, new=False, again=True)
+            wanted = dataclasses.replace(order, size=settings.confirm_personas, cells=None, repeats=None, seed=None)
+            full = dataclasses.replace(wanted, new=False, again=True)
             more = ordered(workspace, audit.release, full)
             confirmed = _plainly(workspace, more, made(more))
             result |= {

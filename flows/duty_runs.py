@@ -21,7 +21,7 @@ from flows.duties import Duty
 from flows.duty_state import NO_VERDICT as NO_VERDICT
 from flows.duty_state import in_words as in_words
 from flows.logs import about
-from flows.ordering import Order, ordered, plan_of, refuse_stranger
+from flows.ordering import Order, as_large, ordered, plan_of, refuse_stranger
 from flows.redaction import without_secrets
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -325,7 +325,8 @@ def _full_audit(workspace: Workspace, duty: Duty, audit: Audit, conclusion: Conc
     settings = workspace.home.configuration.watch
     if conclusion.watch is None or not settings.confirm or ask(workspace, conclusion.watch) is None:
         return None
-    return _one_more(workspace, duty, audit, settings.confirm_personas, set())
+    order = dataclasses.replace(duty.audit.order(again=False), size=settings.confirm_personas, cells=None, repeats=None)
+    return _one_more(workspace, audit, order, set())
 
 
 def _second_sample(workspace: Workspace, duty: Duty, audit: Audit, made: set[int]) -> Audit | None:
@@ -337,14 +338,15 @@ def _second_sample(workspace: Workspace, duty: Duty, audit: Audit, made: set[int
         return None
     first = workspace.ledger.audit(incident.audit)
     said = {int(item["audit"]) for item in incident.evidence.get("seen", ())}
-    return _one_more(workspace, duty, first, first.plan.size, made | said)
+    return _one_more(workspace, first, as_large(duty.audit.order(again=False), first.plan), made | said)
 
 
-def _one_more(workspace: Workspace, duty: Duty, audit: Audit, size: int, besides: set[int]) -> Audit | None:
+def _one_more(workspace: Workspace, audit: Audit, order: Order, besides: set[int]) -> Audit | None:
     """Another occasion after an audit, with other seeds; the one that was begun for it already when there is one."""
-    order = dataclasses.replace(duty.audit.order(again=False), size=size, seed=None, new=True)
-    if plan_of(workspace, audit.release, order).collection_key != audit.plan.collection_key:
+    order = dataclasses.replace(order, seed=None, new=True)
+    plan = plan_of(workspace, audit.release, order)
+    if plan.collection_key != audit.plan.collection_key:
         return None  # the duty asks otherwise by now
     same = _same_question(workspace, audit.release, order)
-    begun = [one for one in same if one.id > audit.id and one.plan.size == size and one.id not in besides]
+    begun = [one for one in same if one.id > audit.id and one.plan.size == plan.size and one.id not in besides]
     return begun[-1] if begun else ordered(workspace, audit.release, order)

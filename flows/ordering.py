@@ -7,13 +7,21 @@ from typing import Any
 
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from registry.audits.plan import AuditPlan, Decoding, Sampling, content_hash
-from registry.audits.protocols.persona_brainstorm import LARGEST_SEED
+from registry.audits.plan import AuditPlan, Decoding, content_hash
+from registry.audits.protocols import LARGEST_SEED, AuditProtocol
 from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
 EMBEDDED_SCHEME = "embedded:"
+OWN_OPTIONS = (
+    "per_call",
+    "domain",
+    "audiences",
+    "modes",
+    "cells",
+    "repeats",
+)  # fields of an order that a protocol knows or not
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +30,11 @@ class Order:
 
     Parameters
     ----------
-    protocol : catalog name; size : personas; seed : base of the per-request seeds
+    protocol : catalog name; size : personas or messages; seed : base of the per-request seeds
     new : start another occasion though there is a finished or open audit
     again : start another occasion unless the newest one was interrupted; what a schedule means
     per_call : personas per call; temperature, top_p, max_tokens, extra : sampling
+    domain, audiences, modes, cells, repeats : what messages are about, to whom, and how many
     decoding, decoding_spec : how the answer's form is held
     """
 
@@ -35,12 +44,34 @@ class Order:
     new: bool = False
     again: bool = False
     per_call: int | None = None
+    domain: str | None = None
+    audiences: tuple[str, ...] | None = None
+    modes: tuple[str, ...] | None = None
+    cells: int | None = None
+    repeats: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     extra: tuple[tuple[str, Any], ...] = ()
     decoding: str | None = None
     decoding_spec: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("audiences", "modes"):  # lists, where the order comes from JSON or YAML
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
+
+    @property
+    def sized(self) -> bool:
+        """Whether it says how many; else the protocol does."""
+        return any(value is not None for value in (self.size, self.cells, self.repeats))
+
+
+def as_large(order: Order, plan: AuditPlan) -> Order:
+    """The order with the size of a plan, whatever its own was, and with seeds of its own."""
+    size = None if plan.sizes else plan.size
+    cells, repeats = plan.sizes.get("cells"), plan.sizes.get("repeats")
+    return dataclasses.replace(order, size=size, cells=cells, repeats=repeats, seed=None)
 
 
 def is_embedded(release: ModelRelease) -> bool:
@@ -50,16 +81,9 @@ def is_embedded(release: ModelRelease) -> bool:
 
 def plan_of(workspace: Workspace, release: ModelRelease, order: Order) -> AuditPlan:
     """The plan of an order. The embedded model has choices of its own, named in the plan like all others."""
-    protocol = workspace.protocol(order.protocol)
-    chosen: dict[str, Any] = {
-        "per_call": 20,
-        "decoding": Decoding.FREE_TEXT,
-        "spec": None,
-        "sampling": Sampling(temperature=1.0),
-    }
-    if is_embedded(release):
-        chosen = embedded_choices()
-    sampling = chosen["sampling"]
+    protocol: AuditProtocol = workspace.protocol(order.protocol)
+    chosen = protocol.embedded() if is_embedded(release) else protocol.defaults()
+    sampling = chosen.sampling
     asked = {
         name: getattr(order, name)
         for name in ("temperature", "top_p", "max_tokens")
@@ -67,18 +91,30 @@ def plan_of(workspace: Workspace, release: ModelRelease, order: Order) -> AuditP
     }
     if order.extra:
         asked["extra"] = tuple(sorted({**dict(sampling.extra), **dict(order.extra)}.items()))
-    decoding, spec = chosen["decoding"], chosen["spec"]
+    decoding, spec = chosen.decoding, chosen.decoding_spec
     if order.decoding is not None:
         decoding, spec = _decoding(order)
-    plan: AuditPlan = protocol.plan(
-        size=order.size or (chosen.get("size") or protocol.default_size),
+    own = {**chosen.options, **_own_options(protocol, order)}
+    sizes = chosen.sizes if order.size is None else {"size": order.size}
+    return protocol.plan(
         seed=order.seed or 0,
-        per_call=order.per_call or chosen["per_call"],
         sampling=dataclasses.replace(sampling, **asked),
         decoding=decoding,
         decoding_spec=spec,
+        **{**sizes, **own},
     )
-    return plan
+
+
+def _own_options(protocol: AuditProtocol, order: Order) -> dict[str, Any]:
+    """The options of an order that are the protocol's own; one that it does not have is refused, not left out."""
+    own = {name: getattr(order, name) for name in OWN_OPTIONS if getattr(order, name) is not None}
+    for name in own:
+        if name not in protocol.options:
+            raise BadInputError(
+                f"{protocol.name} has no option {name.replace('_', '-')}; it has "
+                f"{', '.join(option.replace('_', '-') for option in protocol.options)}"
+            )
+    return own
 
 
 def _decoding(order: Order) -> tuple[Decoding, str | None]:
@@ -89,23 +125,6 @@ def _decoding(order: Order) -> tuple[Decoding, str | None]:
     if decoding != Decoding.FREE_TEXT and not order.decoding_spec:
         raise BadInputError(f"decoding {decoding} needs the {decoding.replace('-', ' ')} itself: give its file")
     return decoding, order.decoding_spec
-
-
-def embedded_choices() -> dict[str, Any]:
-    """How small embedded models are asked: one persona a call, its shape held by a grammar, truncation samplers off.
-
-    With llama.cpp's default samplers (top_k 40, top_p .95, min_p .05) rare groups vanish from what a small
-    model says, so they are switched off and recorded.
-    """
-    from registry.audits.protocols.persona_brainstorm import PROMPTS
-
-    return {
-        "per_call": 1,
-        "size": 240,
-        "decoding": Decoding.GRAMMAR,
-        "spec": (PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8"),
-        "sampling": Sampling(temperature=1.0, top_p=1.0, max_tokens=160, extra=(("min_p", 0.0), ("top_k", 0))),
-    }
 
 
 def refuse_stranger(audit: Audit, release: ModelRelease) -> None:
@@ -153,7 +172,10 @@ def _ordered(workspace: Workspace, release: ModelRelease, order: Order, plan: Au
         return workspace.ledger.order(release, plan, protocol.requests(plan))
     differing = [
         (name, asked, there)
-        for name, asked, there in (("size", order.size, newest.plan.size), ("seed", order.seed, newest.plan.seed))
+        for name, asked, there in (
+            ("size", plan.size if order.sized else None, newest.plan.size),
+            ("seed", order.seed, newest.plan.seed),
+        )
         if asked is not None and asked != there
     ]
     if not differing:

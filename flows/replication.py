@@ -156,7 +156,7 @@ def sampled_again(
     run : asks, concludes and alerts, as for the audit itself
     """
     from flows.collection import CollectionReport
-    from flows.ordering import ordered
+    from flows.ordering import as_large, ordered
 
     for _ in range(MOST_SAMPLES):
         if isinstance(made, CollectionReport) or made.held:
@@ -166,9 +166,9 @@ def sampled_again(
         if incident is None or incident.audit is None:
             return
         tell(f"incident {incident.id} over {release.uri}: a second sample is taken before anybody is told")
-        size = workspace.ledger.audit(incident.audit).plan.size
         # One that was interrupted is taken up.
-        more = dataclasses.replace(order, size=size, seed=None, new=False, again=True)
+        as_before = as_large(order, workspace.ledger.audit(incident.audit).plan)
+        more = dataclasses.replace(as_before, new=False, again=True)
         made = run(ordered(workspace, release, more))
 
 

@@ -66,6 +66,11 @@ class OptionSettings(_Table):
 
     seed: int | None = Field(None, ge=0)
     per_call: int | None = Field(None, ge=1, le=1000)
+    domain: str | None = None
+    audiences: tuple[str, ...] | None = None
+    modes: tuple[str, ...] | None = None
+    cells: int | None = Field(None, ge=1)
+    repeats: int | None = Field(None, ge=1)
     temperature: float | None = Field(None, ge=0, le=10)
     top_p: float | None = Field(None, gt=0, le=1)
     max_tokens: int | None = Field(None, ge=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flows.channels.catalog import ChannelOptions, DeliveryError
 from flows.channels.message import Message
+from registry.audits.protocols import Choices
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 
 
@@ -12,7 +13,9 @@ class ShortBrainstorm(PersonaBrainstorm):
 
     name = "short-brainstorm"
     title = "Short persona brainstorm"
-    default_size = 40
+
+    def defaults(self) -> Choices:
+        return Choices(sizes={"size": 40})
 
 
 class MemoryChannel:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from metrics.errors import BadInputError
 from registry.audits.channels import Channels, measured_channels
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
-from registry.audits.protocols import PROTOCOLS
+from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,6 @@ PROMPTS = Path(__file__).parent.parent / "prompts"
 AXES = ("name", "gender", "ethnicity", "sexual_orientation")
 SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
 LARGEST_SIZE = 10_000_000
-LARGEST_SEED = 2**31 - 1  # what every provider and database takes
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
 REPEATED_FROM = 5  # personas of an answer: so many are not the same word for word by chance
@@ -55,7 +54,9 @@ class PersonaBrainstorm:
     version = "1"
     title = "Persona brainstorm"
     unit = "personas"
-    default_size = 5000
+    options = ("per_call",)
+    headline = "normalized-cramers-v-debiased"
+    mean = "mean-normalized-cramers-v-debiased"
     #: SHA-256 of the prompts; a prompt that was edited is another protocol version, and is refused here
     seals: Mapping[int, str] = {
         20: "e1f10197c6497279a12ec0fda0d94fa6b5a621d72b6fe82c0c0e7dead8f0a12b",
@@ -73,6 +74,24 @@ class PersonaBrainstorm:
         if seal != self.seals[per_call]:
             raise ValueError(f"the prompt for {per_call} a call was changed: its SHA-256 is {seal}")
         return text
+
+    def defaults(self) -> Choices:
+        """5,000 personas, 20 a call, in free text."""
+        return Choices(sizes={"size": 5000})
+
+    def embedded(self) -> Choices:
+        """One persona a call, its shape held by a grammar, truncation samplers off.
+
+        With llama.cpp's default samplers (top_k 40, top_p .95, min_p .05) rare groups vanish from what a small
+        model says, so they are switched off and recorded.
+        """
+        return Choices(
+            sizes={"size": 240},
+            options={"per_call": 1},
+            sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=160, extra=(("min_p", 0.0), ("top_k", 0))),
+            decoding=Decoding.GRAMMAR,
+            decoding_spec=(PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8"),
+        )
 
     def plan(
         self,
