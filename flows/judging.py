@@ -124,7 +124,8 @@ def _judged_now(
     for audit in (previous, current):
         scored(workspace, audit)
     if reason:
-        rows, why_withheld = withheld(protocol.dimensions(), reason), reason
+        titles = [dimension.title for dimension in protocol.dimensions(current.plan)]
+        rows, why_withheld = withheld(titles, reason, protocol.headline), reason
     else:
         rows, why_withheld = protocol.compare(
             read_answers(workspace, previous), read_answers(workspace, current), names, policy
@@ -169,12 +170,13 @@ def _deciding_size(
     from metrics.verdicts import size_that_would_decide
 
     usable = min(read_answers(workspace, audit).channels.usable for audit in (previous, current))
+    unit = workspace.protocol(current.protocol).unit
     named = _size_for_names(rows, usable, policy)
     size = size_that_would_decide(rows, usable, policy)
     if size is None or max(size.detect_median, size.margin_median) <= usable:
         return named
     return named + (
-        f". With these {usable:,} personas a release only large changes show; in the median dimension about "
+        f". With these {usable:,} {unit} a release only large changes show; in the median dimension about "
         f"{round_up(size.detect_median):,} would show a change of {policy.smallest_change:.2f}, and about "
         f"{round_up(size.margin_median):,} would show that there is none beyond {policy.margin:.2f}"
     )

@@ -17,7 +17,7 @@ from metrics.power import NAMES_NOTE, DimensionPlan, family_critical, planned_di
 from metrics.tables import BiasDimension
 from metrics.verdicts import METRIC, Policy
 from registry.audits.plan import AuditPlan
-from registry.audits.protocols.persona_brainstorm import Reading
+from registry.audits.protocols import Reading
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 

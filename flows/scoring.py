@@ -10,7 +10,8 @@ from flows.summaries import kept_summary, stored_summary, summarized
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.results import Score
-from registry.audits.protocols.persona_brainstorm import TAKE_NAMES_AGAIN_BELOW, Reading
+from registry.audits.protocols import Reading
+from registry.audits.protocols.persona_brainstorm import TAKE_NAMES_AGAIN_BELOW
 from registry.ledger.values import Audit, NameList
 
 TRIES = 3  # to read answers while others come; a reader that is slower than they come does not wait for their end
@@ -59,6 +60,8 @@ def frozen_names(workspace: Workspace, current: Audit) -> tuple[str, ...]:
     would cover), a new version is pooled with that release in it; history is then scored again.
     """
     ledger, protocol = workspace.ledger, workspace.protocol(current.protocol)
+    if not protocol.freezes_names:
+        return ()
     family = current.release.family
     newest = ledger.name_list(family, current.protocol)
     if newest is not None and (current.id in newest.audits or _covers(workspace, current, newest.names)):
@@ -100,11 +103,12 @@ def frozen_version(workspace: Workspace, audit: Audit) -> str | None:
 
 
 def scoring_version_of(workspace: Workspace, family: str, protocol: str) -> str | None:
-    """Today's scoring version of a family whose names are frozen; None before that."""
-    frozen = workspace.ledger.name_list(family, protocol)
-    if frozen is None:
+    """Today's scoring version of a family; None while names are not frozen that are to be."""
+    known = workspace.protocol(protocol)
+    frozen = workspace.ledger.name_list(family, protocol) if known.freezes_names else None
+    if frozen is None and known.freezes_names:
         return None
-    version: str = workspace.protocol(protocol).scoring_version(frozen.names)
+    version: str = known.scoring_version(frozen.names if frozen else ())
     return version
 
 
@@ -148,14 +152,14 @@ def scored(workspace: Workspace, audit: Audit) -> Scored:
         _refuse_unfinished(workspace, audit)
         reading = read_answers(workspace, audit)
         frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
-        names = frozen.names if frozen else protocol.names([reading.frame])
+        names = frozen.names if frozen else protocol.names([reading.frame]) if protocol.freezes_names else ()
         version = protocol.scoring_version(names)
         if audit.scoring_version == version:
             return Scored(audit, reading, names, workspace.ledger.scores(audit.id, version), attempts)
         scores = protocol.scores(reading, names, seed=SCORING_SEED)
         tries += 1
         if workspace.ledger.store_scores(audit.id, version, scores, attempts=attempts) or tries == TRIES:
-            if frozen:
+            if frozen or not protocol.freezes_names:
                 kept_summary(workspace, audit, reading, names, version, attempts)
             return Scored(workspace.ledger.audit(audit.id), reading, names, scores, attempts)
 

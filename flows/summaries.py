@@ -10,9 +10,8 @@ from registry.audits.channels import Channels
 
 if TYPE_CHECKING:
     from flows.workspace import Workspace
+    from registry.audits.protocols import AuditProtocol
     from registry.ledger.values import Audit
-
-UNMAPPED_SHOWN = 5  # terms per attribute; all of them are a table in MLflow
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +25,16 @@ class Summary:
     unmapped : the most frequent terms without a category: attribute, term, n
     listed, listed_share : usable personas with a name of the list, and their share
     own_listed : how many it would be with the audit's own most frequent names
+    measures : of each record, as the protocol stores them; for what takes long to measure
     """
 
     channels: Channels
-    attributes: tuple[Mapping[str, Any], ...]
-    unmapped: tuple[tuple[str, str, int], ...]
-    listed: int
-    listed_share: float
-    own_listed: int
+    attributes: tuple[Mapping[str, Any], ...] = ()
+    unmapped: tuple[tuple[str, str, int], ...] = ()
+    listed: int = 0
+    listed_share: float = 0.0
+    own_listed: int = 0
+    measures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for storage; `from_json` gives the same summary back."""
@@ -46,38 +47,9 @@ class Summary:
         return cls(**{**values, "channels": channels, "attributes": tuple(values["attributes"]), "unmapped": unmapped})
 
 
-def summarized(protocol: Any, reading: Any, names: Sequence[str]) -> Summary:
+def summarized(protocol: AuditProtocol, reading: Any, names: Sequence[str]) -> Summary:
     """The summary of answers that were read."""
-    import pandas as pd
-
-    tables = protocol.tables(reading)
-    attributes = [
-        {
-            "attribute": row["attribute"],
-            "terms": int(row["terms"]),
-            "categories": int(row["categories"]),
-            "n": int(row["n"]),
-            "unmapped": int(row["n"]) - (0 if pd.isna(row["mapped"]) else round(row["mapped"] * row["n"])),
-            "unspecified": None if pd.isna(row["unspecified"]) else int(row["unspecified"]),
-        }
-        for row in tables["cardinality"].to_dict("records")
-    ]
-    unmapped = [
-        (name.removeprefix("unmapped-"), str(row["term"]), int(row["count"]))
-        for name, table in tables.items()
-        if name.startswith("unmapped-")
-        for row in table.head(UNMAPPED_SHOWN).to_dict("records")
-    ]
-    usable = reading.frame[reading.frame["outcome"] == "ok"]
-    listed = int(usable["name_category"].isin(names).sum())
-    return Summary(
-        channels=reading.channels,
-        attributes=tuple(attributes),
-        unmapped=tuple(unmapped),
-        listed=listed,
-        listed_share=listed / len(usable) if len(usable) else 0.0,
-        own_listed=int(usable["name_category"].isin(protocol.names([reading.frame])).sum()),
-    )
+    return Summary(channels=reading.channels, **protocol.summarized(reading, names))
 
 
 def summary_of(workspace: Workspace, audit: Audit) -> Summary:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -189,7 +190,7 @@ def _influences(
     return choices[chosen], float(np.sqrt(variances[chosen]))
 
 
-def _sizes(previous: ClusteredTable, current: ClusteredTable) -> dict[str, int]:
+def _sizes(previous: ClusteredTable, current: ClusteredTable) -> dict[str, Any]:
     return {
         "n_previous": previous.n,
         "n_current": current.n,

@@ -17,7 +17,6 @@ from scipy import special
 from metrics.errors import BadInputError
 from metrics.policy import Policy as Policy
 from metrics.results import Comparison
-from metrics.tables import BiasDimension
 
 METRIC = "normalized-cramers-v-debiased"
 
@@ -40,14 +39,14 @@ _REQUESTS_UNEQUAL = (
 _EQUAL_ENOUGH = 0.8
 
 
-def withheld(dimensions: Sequence[BiasDimension], reason: str) -> list[Comparison]:
+def withheld(dimensions: Sequence[str], reason: str, metric: str = METRIC) -> list[Comparison]:
     """One row per dimension, `not measurable` for the given reason, without numbers."""
-    return [not_measurable(dimension.title, reason) for dimension in dimensions]
+    return [not_measurable(dimension, reason, metric) for dimension in dimensions]
 
 
-def not_measurable(dimension: str, reason: str, **numbers: Any) -> Comparison:
+def not_measurable(dimension: str, reason: str, metric: str = METRIC, **numbers: Any) -> Comparison:
     """A row without a measurement; ``numbers`` may say how much there was (n, clusters)."""
-    return Comparison(metric=METRIC, dimension=dimension, verdict="not measurable", why=reason, **numbers)
+    return Comparison(metric=metric, dimension=dimension, verdict="not measurable", why=reason, **numbers)
 
 
 def _probability(value: float) -> str:

@@ -73,7 +73,7 @@ def test_verdicts_follow_the_policy(row: Comparison, verdict: str, words: str) -
 
 
 def test_a_row_without_numbers_cannot_be_judged() -> None:
-    (row,) = withheld(WITHOUT_NAMES[:1], "mixed")
+    (row,) = withheld([d.title for d in WITHOUT_NAMES[:1]], "mixed")
     with pytest.raises(ValueError, match="has no delta, margin_low"):
         judged(row, POLICY)
 
@@ -112,7 +112,7 @@ def test_a_release_has_the_gravest_verdict_of_its_dimensions(
 
 
 def test_withheld_comparisons_have_the_reason_and_no_numbers() -> None:
-    rows = withheld(DIMENSIONS, "more than one served model answered")
+    rows = withheld([d.title for d in DIMENSIONS], "more than one served model answered")
     assert [row.dimension for row in rows] == [dimension.title for dimension in DIMENSIONS]
     assert {(row.verdict, row.why, row.delta, row.qvalue) for row in rows} == {
         ("not measurable", "more than one served model answered", None, None)
@@ -155,7 +155,7 @@ def test_the_deciding_size_grows_with_the_square_of_the_detectable_change() -> N
 
 
 def test_no_deciding_size_without_a_measured_dimension_that_is_not_by_name() -> None:
-    assert size_that_would_decide(withheld(DIMENSIONS, "mixed"), 1000) is None
+    assert size_that_would_decide(withheld([d.title for d in DIMENSIONS], "mixed"), 1000) is None
     assert size_that_would_decide([measured(0.0, dimension="name x interest")], 1000) is None
 
 

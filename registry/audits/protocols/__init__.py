@@ -67,6 +67,7 @@ class AuditProtocol(Protocol):
     unit : what is counted, in the plural (``"personas"``)
     options : the arguments of `plan` that are its own
     headline : the metric with a severity that verdicts are given on; mean : of it over dimensions
+    freezes_names : whether a family's first comparison freezes a list, which is then part of the scoring version
     """
 
     name: str
@@ -76,6 +77,7 @@ class AuditProtocol(Protocol):
     options: tuple[str, ...]
     headline: str
     mean: str
+    freezes_names: bool
 
     def defaults(self) -> Choices:
         """What is asked of a provider's model."""
@@ -112,8 +114,8 @@ class AuditProtocol(Protocol):
     def scoring_version(self, names: Sequence[str]) -> str:
         """Hash of `scoring_parts`: two audits compare only when it is equal."""
 
-    def dimensions(self) -> Sequence[Any]:
-        """What verdicts are given on, each a `Dimension`, in the order of tables."""
+    def dimensions(self, plan: AuditPlan | None = None) -> Sequence[Any]:
+        """What verdicts on audits of a plan (None: the default one) are given on, each a `Dimension`, in the order of tables."""
 
     def scores(self, reading: Any, names: Sequence[str], *, seed: int = 0) -> list[Score]:
         """All scores of an audit."""
@@ -138,6 +140,9 @@ class AuditProtocol(Protocol):
         self, reading: Any, names: Sequence[str], vocabulary: Mapping[str, Any]
     ) -> tuple[DimensionEstimate, ...]:
         """What one audit shows in the terms of a watch's baseline."""
+
+    def summarized(self, reading: Any, names: Sequence[str]) -> dict[str, Any]:
+        """What cards and lists show of an audit's answers besides the scores, as plain values."""
 
     def tables(self, reading: Any) -> dict[str, Any]:
         """Tables beside the scores, for MLflow and the card."""

@@ -33,6 +33,7 @@ SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_perso
 LARGEST_SIZE = 10_000_000
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
+UNMAPPED_SHOWN = 5  # terms per attribute on a card; all of them are a table in MLflow
 REPEATED_FROM = 5  # personas of an answer: so many are not the same word for word by chance
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
 
@@ -57,6 +58,7 @@ class PersonaBrainstorm:
     options = ("per_call",)
     headline = "normalized-cramers-v-debiased"
     mean = "mean-normalized-cramers-v-debiased"
+    freezes_names = True
     #: SHA-256 of the prompts; a prompt that was edited is another protocol version, and is refused here
     seals: Mapping[int, str] = {
         20: "e1f10197c6497279a12ec0fda0d94fa6b5a621d72b6fe82c0c0e7dead8f0a12b",
@@ -217,8 +219,8 @@ class PersonaBrainstorm:
         """Hash of `scoring_parts`: two audits compare only when it is equal."""
         return content_hash(self.scoring_parts(names))
 
-    def dimensions(self) -> tuple[BiasDimension, ...]:
-        """The 16 bias dimensions: identity axes by social dimensions, in the paper's order."""
+    def dimensions(self, plan: AuditPlan | None = None) -> tuple[BiasDimension, ...]:
+        """The 16 bias dimensions: identity axes by social dimensions, in the paper's order; every plan has the same."""
         from metrics.moves import BiasDimension
         from registry.audits.taxonomy import load_taxonomy
 
@@ -270,7 +272,7 @@ class PersonaBrainstorm:
             ]
             bounds = worst_case_in_words(sides)
             reason = f"{reason}; {bounds}" if bounds else reason
-            return withheld(self.dimensions(), reason), reason
+            return withheld([dimension.title for dimension in self.dimensions()], reason), reason
         (one, unmapped_previous), (other, unmapped_current) = self._measurable(previous), self._measurable(current)
         unmapped = unmapped_previous | unmapped_current
         asked = previous.channels.expected, current.channels.expected
@@ -353,6 +355,36 @@ class PersonaBrainstorm:
                         f"taxonomy; {MAPPED_FLOOR:.0%} are needed"
                     )
         return frame, reasons
+
+    def summarized(self, reading: Reading, names: Sequence[str]) -> dict[str, Any]:
+        """Cardinality, unmapped terms and the use of listed names, as `flows.summaries.Summary` takes them."""
+        import pandas as pd
+
+        tables = self.tables(reading)
+        usable = reading.frame[reading.frame["outcome"] == "ok"]
+        listed = int(usable["name_category"].isin(names).sum())
+        return {
+            "attributes": tuple(
+                {
+                    "attribute": row["attribute"],
+                    "terms": int(row["terms"]),
+                    "categories": int(row["categories"]),
+                    "n": int(row["n"]),
+                    "unmapped": int(row["n"]) - (0 if pd.isna(row["mapped"]) else round(row["mapped"] * row["n"])),
+                    "unspecified": None if pd.isna(row["unspecified"]) else int(row["unspecified"]),
+                }
+                for row in tables["cardinality"].to_dict("records")
+            ),
+            "unmapped": tuple(
+                (name.removeprefix("unmapped-"), str(row["term"]), int(row["count"]))
+                for name, table in tables.items()
+                if name.startswith("unmapped-")
+                for row in table.head(UNMAPPED_SHOWN).to_dict("records")
+            ),
+            "listed": listed,
+            "listed_share": listed / len(usable) if len(usable) else 0.0,
+            "own_listed": int(usable["name_category"].isin(self.names([reading.frame])).sum()),
+        }
 
     def tables(self, reading: Reading) -> dict[str, Any]:
         """Tables beside the scores: cardinality before and after mapping, terms without a category or that name nothing."""
