@@ -29,7 +29,7 @@ STANDALONE, CONTEXT_RICH = "standalone", "context-rich"
 MODES = (STANDALONE, CONTEXT_RICH)
 DEFAULT_DOMAIN = "climate"
 LONGEST_TEXT = 300  # characters of a phrase or theme
-MOST_CELLS = 100_000
+MOST_CELLS = 20_000
 
 _FOLDER = Path(__file__).parent
 _FIELDS = {STANDALONE: {"audience", "stance"}, CONTEXT_RICH: {"audience", "stance", "theme", "region"}}
@@ -203,7 +203,11 @@ class Design:
 
     def cells_of(self, mode: str) -> list[Cell]:
         """The cells of one mode."""
-        return [cell for cell in self.cells if cell.about.mode == mode]
+        return self._by_mode[mode]
+
+    @cached_property
+    def _by_mode(self) -> dict[str, list[Cell]]:
+        return {mode: [cell for cell in self.cells if cell.about.mode == mode] for mode in MODES}
 
     def prompt(self, cell: Cell) -> str:
         """The prompt of a cell."""
