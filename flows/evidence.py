@@ -49,10 +49,12 @@ class _Ground:
 
 
 def _ground(workspace: Workspace, comparison: StoredComparison) -> _Ground | None:
-    """None when nothing was measured, or when answers are read by other rules today than when it was made."""
-    if all(row.delta is None for row in comparison.rows) or not _read_alike(workspace, comparison):
-        return None
+    """None when nothing was measured or could be a cell, or when answers are read by other rules today than when it was made."""
     protocol = workspace.protocol(comparison.protocol)
+    if not protocol.categories or all(row.delta is None for row in comparison.rows):
+        return None
+    if not _read_alike(workspace, comparison):
+        return None
     audits = comparison.previous_audit, comparison.current_audit
     before, now = (read_answers(workspace, workspace.ledger.audit(audit)).frame for audit in audits)
     dimensions = tuple(d for d in protocol.dimensions() if {d.row, d.column} <= {*before.columns} & {*now.columns})

@@ -189,7 +189,8 @@ def _points(
 def _rows(
     workspace: Workspace, known: Watch, series: Sequence[int], points: dict[int, list[WatchPoint]]
 ) -> tuple[WatchedAudit, ...]:
-    dimensions = tuple(dimension.title for dimension in workspace.protocol(known.protocol).dimensions())
+    plan = workspace.ledger.audit(known.baseline[0]).plan
+    dimensions = tuple(dimension.title for dimension in workspace.protocol(known.protocol).dimensions(plan))
     estimates = []
     for number in series:
         by_dimension = {point.dimension: point for point in points[number]}

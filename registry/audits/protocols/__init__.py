@@ -67,6 +67,7 @@ class AuditProtocol(Protocol):
     unit : what is counted, in the plural (``"personas"``)
     options : the arguments of `plan` that are its own
     headline : the metric with a severity that verdicts are given on; mean : of it over dimensions
+    categories : whether records fall into categories, so that single cells can move
     freezes_names : whether a family's first comparison freezes a list, which is then part of the scoring version
     """
 
@@ -77,6 +78,7 @@ class AuditProtocol(Protocol):
     options: tuple[str, ...]
     headline: str
     mean: str
+    categories: bool
     freezes_names: bool
 
     def defaults(self) -> Choices:

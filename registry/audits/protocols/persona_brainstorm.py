@@ -58,6 +58,7 @@ class PersonaBrainstorm:
     options = ("per_call",)
     headline = "normalized-cramers-v-debiased"
     mean = "mean-normalized-cramers-v-debiased"
+    categories = True
     freezes_names = True
     #: SHA-256 of the prompts; a prompt that was edited is another protocol version, and is refused here
     seals: Mapping[int, str] = {
