@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 
 from flows.collecting import Limits, collect_answers, open_requests, place_of
 from flows.collection import CollectionReport, Progress
 from flows.concluding import Conclusion, closed, concluded
 from flows.instrument import reference_checked
 from flows.ordering import refuse_stranger
-from flows.redaction import without_secrets_in
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from registry.audits.plan import content_hash
-from registry.ledger.bundles import answers_from, content_digest, work_for
 from registry.ledger.ownership import Owner
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
@@ -90,33 +86,3 @@ def refuse_silence(workspace: Workspace, audit: Audit) -> None:
             f"{audit.release.uri} never answered: {len(answers)} of {len(answers)} calls failed, the last with: "
             f"{answers[-1].detail}. Check the endpoint, then run 'spiritlevel retry {audit.release.uri} --failed'"
         )
-
-
-def import_answers(
-    workspace: Workspace, release: ModelRelease, path: str, protocol_name: str, *, per_call: int | None, tell: Tell
-) -> tuple[Conclusion, bool]:
-    """Import a file of raw answers as a finished audit; a file that was imported before is the same audit."""
-    protocol = workspace.protocol(protocol_name)
-    source = Path(path)
-    answers = answers_from(source)
-    digest = content_hash([content_digest(source), per_call, protocol.name])
-    known = workspace.ledger.audits(
-        family=release.family, version=release.version, protocol=protocol.name, content=digest
-    )
-    for audit in known:
-        refuse_stranger(audit, release)
-    finished = [audit for audit in known if audit.state != "open"]
-    if finished:
-        return concluded(workspace, finished[-1], tell=tell, compare=False), True
-    size = per_call * len(answers) if per_call else len(answers)
-    plan = protocol.imported_plan(size=size, per_call=per_call)
-    # An import that was killed half-way is taken up again: its answers are stored in one transaction.
-    audit = (
-        known[-1]
-        if known
-        else workspace.ledger.order(release, plan, work_for(answers, per_call), source="imported", content=digest)
-    )
-    if not workspace.ledger.progress(audit.id)[0]:
-        workspace.ledger.record_all(audit.id, without_secrets_in(answers))
-    audit = closed(workspace, audit)
-    return concluded(workspace, audit, tell=tell, compare=False), False

@@ -15,6 +15,7 @@ from flows.commands import (
     audits,
     decisions,
     doctor,
+    importing,
     planning,
     publishing,
     releases,
@@ -51,7 +52,7 @@ app.command()(results.card)
 app.command()(decisions.gate)
 app.command()(decisions.bless)
 app.command()(decisions.rank)
-app.command(name="import")(audits.import_command)
+app.command(name="import")(importing.import_command)
 app.command()(results.export)
 app.command()(audits.retry)
 app.command()(service.serve)

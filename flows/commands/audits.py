@@ -192,6 +192,23 @@ def audit(
     personas: Annotated[
         int | None, typer.Option(min=1, help="How many personas to ask for. Default: 5,000 (240 embedded).")
     ] = None,
+    cells: Annotated[
+        int | None,
+        typer.Option(min=1, help="Messages: cells of the design, a balanced part of all. Default: all (136 embedded)."),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Messages: how often each cell is asked. Default: 5 (1 embedded).")
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="Messages: climate (default), public-health, personal-finance, or a .toml file.")
+    ] = None,
+    audience: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Messages: an attribute of who is written to, or a .toml file. Default: age-group and gender."
+        ),
+    ] = None,
+    mode: Annotated[list[str] | None, typer.Option(help="Messages: standalone or context-rich. Default: both.")] = None,
     concurrency: ConcurrencyOption = 8,
     seed: Annotated[int | None, typer.Option(help="Base of the per-call seeds. Default: 0.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Start another occasion though one is there.")] = False,
@@ -249,6 +266,11 @@ def audit(
             seed=seed,
             new=new,
             per_call=per_call,
+            domain=domain,
+            audiences=tuple(audience) if audience else None,
+            modes=tuple(mode) if mode else None,
+            cells=cells,
+            repeats=repeats,
             temperature=temperature,
             top_p=top_p,
             max_tokens=max_tokens,
@@ -279,7 +301,8 @@ def audit(
         else:
             sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
             form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
-            say_unconfirmed(workspace, result, {**sampling, **form})
+            about = {"--domain": domain, "--audience": audience, "--mode": mode}
+            say_unconfirmed(workspace, result, {**sampling, **form, **about})
         finish(result, found.uri, protocol, json)
 
 
@@ -297,7 +320,8 @@ def say_unconfirmed(
         return
     command = ["spiritlevel", "audit", audit.release.uri, "--protocol", audit.protocol]
     for name, value in (options or {}).items():
-        command += [name, str(value)] if value is not None else []
+        for one in value if isinstance(value, list) else [value]:
+            command += [name, str(one)] if one is not None else []
     as_before = "" if options is not None else ", with the options that say how it asks"
     say(
         f"incident {waits.id} is not confirmed and nobody was told: {waits.title}. A second sample has to show it too: "
@@ -373,36 +397,3 @@ def retry(
         result = run_audit(workspace, audits[-1], limits, tell=say, shown=shown, failed=True)
         say_unconfirmed(workspace, result)
         finish(result, found.uri, name, json)
-
-
-def import_command(
-    release: ReleaseArgument,
-    file: Annotated[
-        Path, typer.Argument(help=".jsonl with one answer a line, or .csv / .parquet with one persona a row.")
-    ],
-    protocol: Annotated[str, typer.Option("--protocol", help="The instrument whose prompt was used.")],
-    per_call: Annotated[
-        int | None,
-        typer.Option(min=1, max=10_000, help="Personas asked for per call, when known: shortfall is then counted."),
-    ] = None,
-    json: JsonOption = False,
-    home: HomeOption = None,
-) -> None:
-    """Import raw answers that you have already, score and publish them. Asks no model.
-
-    A line is {"text": "...", "model": "...", "finish_reason": "...", "usage": {...}}; only "text" is required.
-    Importing the same file again is the same audit.
-
-    Example: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
-    """
-    from flows.auditing import import_answers
-
-    with workspace_of(home) as workspace:
-        found = workspace.releases.find(release)
-        conclusion, known = import_answers(workspace, found, str(file), protocol, per_call=per_call, tell=say)
-        if known:
-            say(f"{file.name} was imported before: this is audit {conclusion.scored.audit.id}")
-        if json:
-            print_json(result_as_json(conclusion))
-        else:
-            print_text(result_text(conclusion))

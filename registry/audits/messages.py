@@ -60,6 +60,11 @@ def _spoken(text: str) -> str:
     return tail if mark and "<think" in text[:200] else text
 
 
+def _about(cell: Mapping[str, str]) -> str:
+    """The prompt cell in words: of a design its parts, of imported messages what their column says, else nothing."""
+    return " / ".join(cell[part] for part in ("stance", "theme", "region") if part in cell) or cell.get("cell", "")
+
+
 def message_frame(requests: Sequence[Request], records: Iterable[Record], audiences: Sequence[str]) -> pd.DataFrame:
     """One row a record: ``request, repeat, outcome, reason, mode, cell, text, duplicate`` and a column an audience attribute.
 
@@ -79,8 +84,7 @@ def message_frame(requests: Sequence[Request], records: Iterable[Record], audien
                 "outcome": str(record.outcome),
                 "reason": record.reason,
                 "mode": cell.get("mode", ""),
-                "cell": " / ".join(cell[part] for part in ("stance", "theme", "region") if part in cell)
-                or cell.get("cell", ""),
+                "cell": _about(cell) or f"row {record.request}",
                 "text": (record.attributes or {}).get("message"),
                 **{name: cell.get(name) for name in audiences},
             }

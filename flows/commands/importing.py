@@ -1,0 +1,85 @@
+"""``spiritlevel import``: answers that somebody has already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.commands.audits import ReleaseArgument, result_as_json, result_text
+from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from metrics.errors import BadInputError
+
+if TYPE_CHECKING:
+    from registry.ledger.message_files import MessageColumns
+
+
+def import_command(
+    release: ReleaseArgument,
+    file: Annotated[
+        Path,
+        typer.Argument(help=".jsonl with one answer a line, or .csv / .parquet with one persona or message a row."),
+    ],
+    protocol: Annotated[str, typer.Option("--protocol", help="The instrument whose prompt was used.")],
+    per_call: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, help="Personas asked for per call, when known: shortfall is then counted."),
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Messages: column with the message. Default: text.")] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="Messages: column with the group written to, such as gender, or gender=sex to name it."),
+    ] = None,
+    cell: Annotated[
+        str | None, typer.Option(help="Messages: column of what a message is about; its values are the clusters.")
+    ] = None,
+    mode_column: Annotated[
+        str | None,
+        typer.Option(help="Messages: column that says standalone or context-rich. Default: all context-rich."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Messages: COLUMN=VALUE that rows must have, such as model=gpt-4o.")
+    ] = None,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Import raw answers that you have already, score and publish them. Asks no model.
+
+    A line is {"text": "...", "model": "...", "finish_reason": "...", "usage": {...}}; only "text" is required.
+    Importing the same file again is the same audit. Of messages, a row needs a text and the group it was written to.
+
+    Examples: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
+    spiritlevel import models:/nova-chat/2 letters.csv --protocol targeted-messages --group gender=sex --cell topic
+    """
+    from flows.importing import import_answers
+
+    with workspace_of(home) as workspace:
+        found = workspace.releases.find(release)
+        columns = _message_columns(text, group, cell, mode_column, only)
+        conclusion, known = import_answers(
+            workspace, found, str(file), protocol, per_call=per_call, columns=columns, tell=say
+        )
+        if known:
+            say(f"{file.name} was imported before: this is audit {conclusion.scored.audit.id}")
+        if json:
+            print_json(result_as_json(conclusion))
+        else:
+            print_text(result_text(conclusion))
+
+
+def _message_columns(
+    text: str | None, groups: list[str] | None, cell: str | None, mode: str | None, only: list[str] | None
+) -> MessageColumns | None:
+    """What the options say about a table of messages; None when they say nothing."""
+    if not any((text, groups, cell, mode, only)):
+        return None
+    from registry.ledger.message_files import MessageColumns
+
+    chosen = dict(item.split("=", 1) if "=" in item else (item, item) for item in groups or ())
+    wrong = next((item for item in only or () if "=" not in item), None)
+    if wrong is not None:
+        raise BadInputError(f"--only takes COLUMN=VALUE, such as model=gpt-4o, not {wrong!r}")
+    return MessageColumns(
+        text=text or "text", groups=chosen, cell=cell, mode=mode, only=dict(item.split("=", 1) for item in only or ())
+    )

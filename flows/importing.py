@@ -1,0 +1,93 @@
+"""Answers that somebody has already, as a finished audit: personas, or messages of any table."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.auditing import Tell
+from flows.concluding import Conclusion, closed, concluded
+from flows.ordering import refuse_stranger
+from flows.redaction import without_secrets_in
+from flows.workspace import Workspace
+from metrics.errors import BadInputError
+from registry.audits.plan import AuditPlan, Request, Response, content_hash
+from registry.ledger.bundles import answers_from, content_digest, work_for
+from registry.releases import ModelRelease
+
+if TYPE_CHECKING:
+    from registry.ledger.message_files import MessageColumns
+
+
+def import_answers(
+    workspace: Workspace,
+    release: ModelRelease,
+    path: str,
+    protocol_name: str,
+    *,
+    per_call: int | None = None,
+    columns: MessageColumns | None = None,
+    tell: Tell,
+) -> tuple[Conclusion, bool]:
+    """Import a file of raw answers as a finished audit; a file that was imported before is the same audit.
+
+    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what.
+    """
+    protocol = workspace.protocol(protocol_name)
+    if protocol.unit == "messages":
+        if per_call is not None:
+            raise BadInputError("--per-call is for personas: each message is an answer of its own")
+        brought = _messages(protocol, Path(path), columns)
+    else:
+        if columns is not None:
+            raise BadInputError(
+                f"--text, --group, --cell and --only are for tables of messages; {protocol.name} reads personas"
+            )
+        brought = _personas(protocol, Path(path), per_call)
+    known = workspace.ledger.audits(
+        family=release.family, version=release.version, protocol=protocol.name, content=brought.digest
+    )
+    for audit in known:
+        refuse_stranger(audit, release)
+    finished = [audit for audit in known if audit.state != "open"]
+    if finished:
+        return concluded(workspace, finished[-1], tell=tell, compare=False), True
+    # An import that was killed half-way is taken up again: its answers are stored in one transaction.
+    audit = (
+        known[-1]
+        if known
+        else workspace.ledger.order(release, brought.plan, brought.work, source="imported", content=brought.digest)
+    )
+    if not workspace.ledger.progress(audit.id)[0]:
+        workspace.ledger.record_all(audit.id, without_secrets_in(brought.answers))
+    audit = closed(workspace, audit)
+    return concluded(workspace, audit, tell=tell, compare=False), False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Brought:
+    """What a file brings: the plan that it stands for, its requests and answers, and what makes it the same file."""
+
+    plan: AuditPlan
+    work: Sequence[Request]
+    answers: Sequence[Response]
+    digest: str
+
+
+def _personas(protocol: Any, path: Path, per_call: int | None) -> _Brought:
+    answers = answers_from(path)
+    size = per_call * len(answers) if per_call else len(answers)
+    digest = content_hash([content_digest(path), per_call, protocol.name])
+    return _Brought(protocol.imported_plan(size=size, per_call=per_call), work_for(answers, per_call), answers, digest)
+
+
+def _messages(protocol: Any, path: Path, columns: MessageColumns | None) -> _Brought:
+    from registry.ledger.message_files import MessageColumns, messages_from
+
+    columns = columns or MessageColumns(groups={})
+    found = messages_from(path, columns)
+    digest = content_hash([content_digest(path), columns.as_json(), protocol.name])
+    plan = protocol.imported_plan(size=len(found.requests), groups=found.groups, modes=found.modes)
+    return _Brought(plan, found.requests, found.responses, digest)
