@@ -38,6 +38,7 @@ NO_ERROR = 1e-12
 """Relative to the values: a smaller error is rounding noise."""
 
 _SMALLEST_P = 1e-300
+_FEWEST_FOR_MAX_T = 20
 
 
 def normal_scores(t: FloatArray, df: FloatArray | float) -> FloatArray:
@@ -269,7 +270,8 @@ def pairwise(
     """All contrasts of two groups, with p values adjusted over the family by max-T (``qvalue``).
 
     Each t becomes the normal value of its own tail probability; the joint law of these is drawn by Gaussian multipliers
-    of the cells, which carries how contrasts hang together. Intervals stay those of single contrasts.
+    of the cells, which carries how contrasts hang together. Fewer than 20 cells tell that too badly (with 6, max-T errs in
+    7 % instead of 5): Holm's adjustment stands in. Intervals stay those of single contrasts.
 
     Parameters
     ----------
@@ -286,16 +288,29 @@ def pairwise(
     tested = [place for place, row in enumerate(rows) if row.statistic is not None]
     if not tested:
         return rows
-    influences = np.stack([_influence(table, *pairs[place]) for place in tested], axis=1)
-    joint = multiplier_draws(np.random.default_rng(seed), [influences], draws)
-    t = np.array([rows[place].statistic for place in tested], dtype=np.float64)
-    df = np.array([rows[place].df for place in tested], dtype=np.float64)
-    spread = np.sqrt(np.square(influences).sum(axis=0))
-    qvalues = max_t_qvalues(normal_scores(t, df), joint / spread, two_sided=True)
+    pvalues = np.array([rows[place].pvalue for place in tested], dtype=np.float64)
+    holm = min(rows[place].clusters for place in tested) < _FEWEST_FOR_MAX_T
+    qvalues = _holm(pvalues) if holm else _max_t(table, [rows[place] for place in tested], seed, draws)
     for place, qvalue in zip(tested, qvalues, strict=True):
-        words = f"{rows[place].method}; q by max-T over {len(tested)} pairs"
+        words = f"{rows[place].method}; q by {'Holm' if holm else 'max-T'} over {len(tested)} pairs"
         rows[place] = dataclasses.replace(rows[place], qvalue=float(qvalue), method=words)
     return rows
+
+
+def _holm(pvalues: FloatArray) -> FloatArray:
+    from statsmodels.stats.multitest import multipletests  # heavy
+
+    result: FloatArray = multipletests(pvalues, method="holm")[1]
+    return result
+
+
+def _max_t(table: CellTable, rows: list[Estimate], seed: int, draws: int) -> FloatArray:
+    influences = np.stack([_influence(table, row.groups[0], row.groups[1]) for row in rows], axis=1)
+    joint = multiplier_draws(np.random.default_rng(seed), [influences], draws)
+    t = np.array([row.statistic for row in rows], dtype=np.float64)
+    df = np.array([row.df for row in rows], dtype=np.float64)
+    spread = np.sqrt(np.square(influences).sum(axis=0))
+    return max_t_qvalues(normal_scores(t, df), joint / spread, two_sided=True)
 
 
 def _influence(table: CellTable, first: str, second: str) -> FloatArray:

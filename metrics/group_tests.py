@@ -13,7 +13,9 @@ variances. M. B. Brown, A. B. Forsythe (1974), JASA 69, 364-367: equality of var
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,14 @@ WELCH, ANOVA, WELCH_ANOVA = "welch-t", "anova-f", "welch-anova-f"
 TUKEY, GAMES_HOWELL, BROWN_FORSYTHE = "tukey-kramer", "games-howell", "brown-forsythe"
 
 _INDEPENDENT = "messages taken as independent"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without scipy's warning about a group of equal values, which `_defect` has looked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
 
 
 def _defect(found: Samples, groups: Sequence[str], *, each_varies: bool) -> str:
@@ -67,7 +77,8 @@ def welch(found: Samples, first: str, second: str, *, level: float = 0.95) -> Es
     if reason := _defect(found, pair, each_varies=False):
         return not_measured(found, WELCH, pair, reason)
     one, two = found.of(first), found.of(second)
-    test = stats.ttest_ind(one, two, equal_var=False)
+    with _quiet():
+        test = stats.ttest_ind(one, two, equal_var=False)
     interval = test.confidence_interval(level)
     difference = float(one.mean() - two.mean())
     return Estimate(
@@ -103,7 +114,8 @@ def anova(found: Samples, *, equal_var: bool = True) -> Estimate:
     if reason := _defect(found, found.groups, each_varies=not equal_var):
         return not_measured(found, name, found.groups, reason)
     values = [found.of(group) for group in found.groups]
-    test = stats.f_oneway(*values, equal_var=equal_var)
+    with _quiet():
+        test = stats.f_oneway(*values, equal_var=equal_var)
     return Estimate(
         name=name,
         groups=found.groups,
@@ -141,7 +153,8 @@ def brown_forsythe(found: Samples) -> Estimate:
     )
     if reason:
         return not_measured(found, BROWN_FORSYTHE, found.groups, reason)
-    test = stats.levene(*values, center="median")
+    with _quiet():
+        test = stats.levene(*values, center="median")
     return Estimate(
         name=BROWN_FORSYTHE,
         groups=found.groups,
@@ -159,8 +172,9 @@ def _pairs(found: Samples, name: str, words: str, *, equal_var: bool, level: flo
     pairs = list(itertools.combinations(found.groups, 2))
     if reason := _defect(found, found.groups, each_varies=not equal_var):
         return [not_measured(found, name, pair, reason) for pair in pairs]
-    test = stats.tukey_hsd(*(found.of(group) for group in found.groups), equal_var=equal_var)
-    interval = test.confidence_interval(level)
+    with _quiet():
+        test = stats.tukey_hsd(*(found.of(group) for group in found.groups), equal_var=equal_var)
+        interval = test.confidence_interval(level)
     rows = []
     for one, two in pairs:
         place = found.place(one), found.place(two)

@@ -152,7 +152,7 @@ def _numbers(frame: pd.DataFrame, measure: str) -> FloatArray:
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     words = np.isnan(values) & column.notna().to_numpy()
     if words.any() or np.isinf(values).any():
-        found = column[words | np.isinf(values)].iloc[0]
+        found = column[words | np.isinf(values)].astype("object").iloc[0]
         raise BadInputError(
             f"{measure!r} must hold finite numbers or nothing, got {found!r}; leave out what could not be measured"
         )
@@ -193,8 +193,8 @@ def samples(
     if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):
         raise BadInputError(f"a comparison needs at least two different groups, got {', '.join(wanted) or 'none'}")
     whole = frame[[group, *columns]].notna().all(axis=1).to_numpy()
-    labels = pd.Categorical(frame[group].astype("str").where(whole), categories=list(wanted))
-    places = np.asarray(labels.codes, dtype=np.int64)
+    labels = frame[group].astype("str").where(whole)
+    places = np.asarray(pd.Index(list(wanted)).get_indexer(labels), dtype=np.int64)
     values = _numbers(frame, measure)
     chosen = places >= 0
     kept = chosen & ~np.isnan(values)
