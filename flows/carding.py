@@ -6,7 +6,8 @@ import dataclasses
 import importlib.metadata
 from collections.abc import Sequence
 
-from dashboards.card import LIMITS, Cardinality, ModelCard, NameCoverage, UnmappedTerm
+from dashboards.card import Cardinality, ModelCard, NameCoverage, UnmappedTerm
+from dashboards.instruments import instrument_of
 from dashboards.moved import Moved
 from flows.evidence import moved
 from flows.history import history_of
@@ -42,8 +43,9 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
     current = _side(workspace, newest)
     other = _side(workspace, reference) if reference else None
     found = moved(workspace, comparison) if comparison else Moved()
-    titles = tuple(dimension.title for dimension in workspace.protocol(protocol).dimensions())
-    history = history_of(workspace, family, protocol, occasions, titles)
+    told = instrument_of(protocol)
+    titles = tuple(dimension.title for dimension in workspace.protocol(protocol).dimensions(newest.plan))
+    history = history_of(workspace, family, told, occasions, titles)
     return ModelCard(
         family=family,
         protocol=protocol,
@@ -71,7 +73,9 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
         product_version=importlib.metadata.version("spiritlevel"),
         made_at=workspace.ledger.clock(),
         links=_links(current.audit, comparison),
-        limits=(*_builds(newest.release, previous if comparison else None), *LIMITS),
+        instrument=told,
+        content_warning=told.content_warning,
+        limits=(*_builds(newest.release, previous if comparison else None), *told.limits),
     )
 
 
@@ -86,15 +90,19 @@ class _Side:
 
 
 def _side(workspace: Workspace, audit: Audit) -> _Side:
-    frozen = workspace.ledger.name_list(audit.release.family, audit.protocol)
-    known = workspace.ledger.audit(audit.id)  # scored anew, perhaps, when it was compared
-    if frozen is None:  # its own names, which only its answers tell
+    protocol, known = (
+        workspace.protocol(audit.protocol),
+        workspace.ledger.audit(audit.id),
+    )  # scored anew, perhaps, by now
+    frozen = workspace.ledger.name_list(audit.release.family, audit.protocol) if protocol.freezes_names else None
+    if protocol.freezes_names and frozen is None:  # its own names, which only its answers tell
         result = scored(workspace, known)
-        summary = summarized(workspace.protocol(audit.protocol), result.reading, result.names)
+        summary = summarized(protocol, result.reading, result.names)
         return _Side(audit=result.audit, scores=result.scores, summary=summary, names=result.names)
     scores = scores_of(workspace, known)
     summary = summary_of(workspace, known)
-    return _Side(audit=workspace.ledger.audit(audit.id), scores=scores, summary=summary, names=frozen.names)
+    names = frozen.names if frozen is not None else ()
+    return _Side(audit=workspace.ledger.audit(audit.id), scores=scores, summary=summary, names=names)
 
 
 def _builds(*releases: ModelRelease | None) -> list[str]:
@@ -118,7 +126,9 @@ def _cardinality(current: Summary, other: Summary | None) -> tuple[Cardinality, 
     )
 
 
-def _names(workspace: Workspace, current: _Side, other: _Side | None) -> NameCoverage:
+def _names(workspace: Workspace, current: _Side, other: _Side | None) -> NameCoverage | None:
+    if not workspace.protocol(current.audit.protocol).freezes_names:
+        return None
     frozen = workspace.ledger.name_list(current.audit.release.family, current.audit.protocol)
     return NameCoverage(
         version=str(frozen.version) if frozen else "this audit's own, until the first comparison freezes one",

@@ -16,6 +16,7 @@ from flows.commands import (
     decisions,
     doctor,
     importing,
+    lexicons,
     planning,
     publishing,
     releases,
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.add_typer(releases.app, name="release")
 app.add_typer(alerting.app, name="alerts")
 app.add_typer(webhooks.app, name="webhook")
+app.add_typer(lexicons.app, name="lexicon")
 app.command()(service.demo)
 app.command()(service.init)
 app.command()(planning.plan)

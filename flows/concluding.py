@@ -14,6 +14,7 @@ from flows.reference import reference_audit
 from flows.scoring import Scored, scored
 from flows.watching import WatchState, ask, is_recurrence, settled, watched
 from flows.workspace import Workspace
+from metrics.results import anything_measured
 from registry.ledger.checks import InstrumentCheck
 from registry.ledger.values import Audit, StoredComparison
 from registry.ledger.watching import Confirmation
@@ -66,7 +67,7 @@ class Conclusion:
         verdicts = {verdict, *(other.verdict for other in self.with_baselines)}
         if "regressed" in verdicts or (self.confirmation is not None and self.confirmation.verdict == "regressed"):
             return 1
-        measured = any(score.value is not None for score in self.scored.scores if score.metric == "cramers-v")
+        measured = anything_measured(self.scored.scores)
         mixed = self.scored.reading.channels.mixed_release
         alarm = self.watch is not None and self.watch.state == "alarm" and self.confirmation is None
         if self.scored.audit.state == "incomplete" or not measured or mixed or alarm:

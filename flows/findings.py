@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dashboards.instruments import instrument_measuring, instrument_of
 from flows.finding_kinds import ONCE, SEVERITIES, Finding, key_of, percent, probability
 from flows.scoring import finished
 from flows.summaries import summary_of
@@ -103,8 +104,9 @@ def moved_dimension(row: Mapping[str, Any]) -> dict[str, Any]:
         text = f"{values['dimension']}: {values['previous']:.3f} to {values['current']:.3f} ({values['delta']:+.3f}"
         if values["low"] is not None:
             text += f"; {percent(row['level'])} interval {values['low']:+.3f} to {values['high']:+.3f}"
-        text += f"; q {probability(q)}), from {values['n_previous']:,} and {values['n_current']:,} personas in "
-        text += f"{values['clusters_previous']:,} and {values['clusters_current']:,} calls"
+        told = instrument_measuring(row["metric"])
+        text += f"; q {probability(q)}), from {values['n_previous']:,} and {values['n_current']:,} {told.unit} in "
+        text += f"{values['clusters_previous']:,} and {values['clusters_current']:,} {told.calls}"
     return values | {"text": text}
 
 
@@ -127,7 +129,11 @@ def _cells(workspace: Workspace, comparison: StoredComparison) -> list[dict[str,
     for cell in sure_first[:FIRST_CELLS]:
         change = cell.change
         course = course_text(change.share_previous, change.share_current, " to ").replace("\u00a0", " ")
-        sure = "too few personas to test" if change.qvalue is None else f"q {probability(change.qvalue)}"
+        sure = (
+            f"too few {instrument_of(comparison.protocol).unit} to test"
+            if change.qvalue is None
+            else f"q {probability(change.qvalue)}"
+        )
         sure += "" if cell.significant else ", may be chance"
         text = f"{change.dimension}, {change.row} in {change.column}: {course} of {change.row}; {sure}"
         found.append(

@@ -20,6 +20,7 @@ from dashboards.gate_report import (
     GateResult,
     TierResult,
 )
+from dashboards.instruments import INSTRUMENTS, Instrument, instrument_of
 from flows.blessing import blessing_named, newest_comparable
 from flows.instrument import newest_checks
 from flows.judging import judged
@@ -29,7 +30,6 @@ from flows.scoring import Scored, finished, scored
 from flows.settings import CONFIGURATION, GateSettings
 from flows.soundness import unsound
 from flows.workspace import Workspace
-from metrics.association import DEBIASED
 from metrics.errors import BadInputError
 from metrics.results import Score
 from registry.audits.protocols import PROTOCOLS
@@ -99,14 +99,19 @@ def _nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
 
 def refuse_unknown_dimensions(settings: GateSettings, titles: Sequence[str]) -> None:
     """Refuse a configuration that names a dimension which no protocol has: it would silently decide nothing."""
-    tables = {"gate": settings} | {f"gate.tiers.{name}": tier for name, tier in settings.tiers.items()}
-    for table, rules in tables.items():
-        for title in (*rules.dimensions, *(rules.leave_out or ())):
-            if title not in titles:
+    for table, named in _named_dimensions(settings).items():
+        for title in named:
+            if title not in titles and not any(known.could_measure(title) for known in INSTRUMENTS.values()):
                 raise BadInputError(
                     f"{CONFIGURATION}: [{table}] names {title!r}, which is no bias dimension"
                     f"{_nearest(title, titles)} Known: {', '.join(titles)}"
                 )
+
+
+def _named_dimensions(settings: GateSettings) -> dict[str, tuple[str, ...]]:
+    """The dimensions that the gate and each tier name, by table of the configuration."""
+    tables = {"gate": settings} | {f"gate.tiers.{name}": tier for name, tier in settings.tiers.items()}
+    return {table: (*rules.dimensions, *(rules.leave_out or ())) for table, rules in tables.items()}
 
 
 def _titles(workspace: Workspace, protocol: str) -> list[str]:
@@ -189,6 +194,13 @@ class _Evidence:
         if text not in self.notes:
             self.notes.append(text)
 
+    def note_unasked(self, settings: GateSettings, told: Instrument, titles: Sequence[str]) -> None:
+        """Say which dimensions of the configuration another design of this protocol has, and not this audit's."""
+        named = dict.fromkeys(title for some in _named_dimensions(settings).values() for title in some)
+        unasked = [title for title in named if title not in titles and told.could_measure(title)]
+        if unasked:
+            self._note(f"{CONFIGURATION} names what audit {self.audit.id} did not ask about: {', '.join(unasked)}")
+
     def measured(self) -> Scored:
         """The audit's scores; asked for after the comparisons, which may have frozen the names that are counted."""
         return scored(self.workspace, self.workspace.ledger.audit(self.audit.id))
@@ -203,9 +215,9 @@ def _open_comparison(name: str, why: str) -> GateCheck:
 
 
 def threshold_check(score: Score, threshold: float, unsound_answers: str = "") -> GateCheck:
-    """One debiased score against its threshold: failed above, passed at or below, undecided when it straddles.
+    """One headline score against its threshold: failed above, passed at or below, undecided when it straddles.
 
-    >>> score = Score(metric=DEBIASED, dimension="a", value=0.6, low=0.5, high=0.7, n=900, n_clusters=45)
+    >>> score = Score(metric="normalized-gap", dimension="a", value=0.6, low=0.5, high=0.7, n=900, n_clusters=45)
     >>> [threshold_check(score, at).outcome for at in (0.4, 0.65, 0.7)]
     ['failed', 'undecided', 'passed']
     """
@@ -231,11 +243,14 @@ def threshold_check(score: Score, threshold: float, unsound_answers: str = "") -
     )
 
 
-def _threshold_checks(scores: Mapping[str, Score], titles: Sequence[str], rules: Rules, poor: str) -> list[GateCheck]:
+def _threshold_checks(
+    measured: Scored, told: Instrument, titles: Sequence[str], rules: Rules, poor: str
+) -> list[GateCheck]:
+    scores = {score.dimension: score for score in measured.scores if score.metric == told.headline}
     checks = []
     for title in titles:
         score = scores.get(title) or Score(
-            metric=DEBIASED, dimension=title, value=None, n=0, n_clusters=0, reason="this audit has no such score"
+            metric=told.headline, dimension=title, value=None, n=0, n_clusters=0, reason="this audit has no such score"
         )
         check = threshold_check(score, rules.dimensions.get(title, rules.threshold), poor)
         if title in rules.leave_out:
@@ -296,11 +311,12 @@ def gated(
     compared = [evidence.comparisons(one.against) for one in every]
     measured = evidence.measured()
     poor = unsound(measured.reading.channels, evidence.policy)
-    scores = {score.dimension: score for score in measured.scores if score.metric == DEBIASED}
-    titles = [dimension.title for dimension in getattr(workspace.protocol(protocol), "dimensions", tuple)()]
+    told = instrument_of(protocol)
+    titles = [dimension.title for dimension in workspace.protocol(protocol).dimensions(evidence.audit.plan)]
+    evidence.note_unasked(settings, told, titles)
     answers = _answers_check(evidence, measured, poor)
     checks = [
-        (answers, *comparisons, *_threshold_checks(scores, titles, one, poor))
+        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, poor))
         for one, comparisons in zip(every, compared, strict=True)
     ]
     tiers = [
@@ -347,12 +363,13 @@ def _result(
         occasion=audit.occasion,
         audited_at=audit.finished_at or audit.ordered_at,
         scoring_version=audit.scoring_version or "",
-        personas=channels.usable,
+        records=channels.usable,
         answers=channels.call_outcomes.get("ok", 0),
         checks=checks,
         tier=tier,
         tiers=tuple(tiers),
         notes=tuple(evidence.notes),
+        instrument=instrument_of(audit.protocol),
         made_at=evidence.workspace.ledger.clock(),
         product_version=importlib.metadata.version("spiritlevel"),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from dashboards.card import DEBIASED, MEAN, NOISE_FLOOR, OVERALL, HistoryPoint
+from dashboards.card import OVERALL, HistoryPoint
+from dashboards.instruments import Instrument
 from dashboards.thinning import thinned
 from flows.judging import verdicts_with_previous
 from flows.scoring import current_scores
@@ -26,15 +27,15 @@ class History:
 
 
 def history_of(
-    workspace: Workspace, family: str, protocol: str, occasions: Sequence[Occasion], titles: Sequence[str]
+    workspace: Workspace, family: str, told: Instrument, occasions: Sequence[Occasion], titles: Sequence[str]
 ) -> History:
     """The history that finished audits of a family make, by release and then by occasion, in a number of queries that does
-    not depend on how many there are.
+    not depend on how many there are; ``told`` : the instrument of their protocol.
     """
     ordered = sorted(occasions, key=lambda audit: (audit.version, audit.id))
     kept, period = thinned(ordered, MOST_POINTS)
     ids = [audit.id for audit in kept]
-    scores = current_scores(workspace, family, protocol, ids, {DEBIASED, NOISE_FLOOR, MEAN})
+    scores = current_scores(workspace, family, told.name, ids, {told.headline, told.noise_floor, told.mean})
     verdicts = verdicts_with_previous(workspace, kept)
     audits = workspace.ledger.audits_of(ids)
     return History(
@@ -46,7 +47,8 @@ def history_of(
                 date=((audits[audit.id].release.released if audit.occasion == 1 else None) or audit.day)[:10],
                 occasion=audit.occasion,
                 verdict=verdicts.get(audit.id),
-                scores=tuple(score for score in scores.get(audit.id, []) if _is_headline(score, titles)),
+                scores=tuple(score for score in scores.get(audit.id, []) if _is_headline(score, told, titles)),
+                instrument=told,
             )
             for audit in kept
         ),
@@ -55,7 +57,7 @@ def history_of(
     )
 
 
-def _is_headline(score: Score, titles: Sequence[str]) -> bool:
-    return (score.metric in (DEBIASED, NOISE_FLOOR) and score.dimension in titles) or (
-        score.metric == MEAN and score.dimension == OVERALL
+def _is_headline(score: Score, told: Instrument, titles: Sequence[str]) -> bool:
+    return (score.metric in (told.headline, told.noise_floor) and score.dimension in titles) or (
+        score.metric == told.mean and score.dimension == OVERALL
     )

@@ -15,16 +15,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dashboards.card import OVERALL, axis_of
+from dashboards.instruments import Instrument, instrument_of
 from flows.judging import why_not_comparable
 from flows.ordering import refuse_stranger
 from flows.scoring import SCORING_SEED, Scored, finished, scored
 from flows.soundness import unsound
 from flows.workspace import Workspace
-from metrics.association import DEBIASED, OVERALL, association_scores
 from metrics.errors import BadInputError
 from metrics.rank import rank_intervals
 from metrics.results import Score
-from metrics.tables import BiasDimension
+from registry.audits.plan import AuditPlan
+from registry.audits.protocols import Dimension
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
@@ -34,11 +36,6 @@ _SIMILAR_SIZES = 2.0  # larger by this factor, and the means of two audits are o
 _FEWEST_MEASURABLE = 0.5  # share of the dimensions that a release needs, so that one poor audit does not empty the rest
 
 NAMES_NOT_COUNTED = "names are not counted in a ranking, for each family has a name list of its own"
-WHAT_A_RANK_SAYS = (
-    "Rank 1 is the lowest mean: less of these associations was found in these answers. It says nothing about what was "
-    "not asked. A rank interval begins at 1 + the releases shown to be lower and ends where those shown to be higher "
-    "begin; all intervals hold together with the level given. What lies within one is not told apart by this evidence."
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +45,8 @@ class RankedRelease:
     Parameters
     ----------
     rank : in the plain order, 1 for the lowest mean; rank_low, rank_high : its interval, simultaneous over all releases
-    mean, low, high : mean debiased score over the common dimensions with its 95 % interval
-    n, n_clusters : personas and the answers they came from; coverage : usable share of the records asked for
+    mean, low, high : mean headline score over the common dimensions with its 95 % interval
+    n, n_clusters : records and their clusters; coverage : usable share of the records asked for
     shown_lower_than : releases whose mean is shown to be higher
     """
 
@@ -81,7 +78,7 @@ class NotRanked:
 class Ranking:
     """Releases in order, with the dimensions that their mean is over, those that are not in it, and those not ranked."""
 
-    protocol: str
+    instrument: Instrument
     axis: str
     dimensions: tuple[str, ...]
     left_out: dict[str, str]
@@ -90,14 +87,24 @@ class Ranking:
     level: float = LEVEL
 
     @property
+    def says(self) -> str:
+        """What a rank says, and what it does not."""
+        return (
+            f"Rank 1 is the lowest mean: less of these {self.instrument.tie}s was found in these answers. It says nothing about "
+            "what was not asked. A rank interval begins at 1 + the releases shown to be lower and ends where those shown to be "
+            "higher begin; all intervals hold together with the level given. What lies within one is not told apart by this "
+            "evidence."
+        )
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know besides, in words."""
         sizes = [row.n for row in self.ranked]
         if not sizes or max(sizes) <= _SIMILAR_SIZES * min(sizes):
             return ()
         return (
-            f"the audits differ in size ({min(sizes):,} to {max(sizes):,} personas): where there is hardly any "
-            f"association, noise lifts the mean of a small audit more; rank audits of one size",
+            f"the audits differ in size ({min(sizes):,} to {max(sizes):,} {self.instrument.unit}): where there is hardly any "
+            f"{self.instrument.tie}, noise lifts the mean of a small audit more; rank audits of one size",
         )
 
 
@@ -116,27 +123,28 @@ def releases_named(workspace: Workspace, names: Sequence[str]) -> list[ModelRele
 
 
 def ranking(workspace: Workspace, releases: Sequence[ModelRelease], protocol: str, axis: str = OVERALL) -> Ranking:
-    """Rank releases by their mean debiased score over common dimensions.
+    """Rank releases by their mean headline score over common dimensions.
 
     Parameters
     ----------
-    axis : ``overall`` or an identity axis of the protocol
+    axis : ``overall`` or an axis of the protocol
 
     Raises
     ------
     BadInputError
         An axis that is not known, or one of names.
     """
-    wanted, names = _dimensions(workspace, protocol, axis)
+    told = instrument_of(protocol)
     chosen, not_ranked = _comparable(workspace, releases, protocol)
+    wanted, names = _dimensions(workspace, protocol, axis, chosen[0].plan if chosen else None)
     entrants: list[Scored] = []
     for audit in chosen:
         policy = workspace.home.policy(audit.release.family)
         made = scored(workspace, audit)
-        measurable = [d for d in wanted if not _missing(made, d.title)]
+        measurable = [d for d in wanted if not _missing(made, told, d.title)]
         reason = unsound(made.reading.channels, policy)
         if not reason and len(measurable) < max(1, _FEWEST_MEASURABLE * len(wanted)):
-            first = next(_missing(made, d.title) for d in wanted if d not in measurable)
+            first = next(_missing(made, told, d.title) for d in wanted if d not in measurable)
             reason = f"only {len(measurable)} of {len(wanted)} dimensions are measurable ({first})"
         if reason:
             not_ranked.append(NotRanked(release=audit.release, audit=audit.id, reason=reason))
@@ -144,13 +152,14 @@ def ranking(workspace: Workspace, releases: Sequence[ModelRelease], protocol: st
             entrants.append(made)
     left_out = dict.fromkeys((d.title for d in names), NAMES_NOT_COUNTED)
     for dimension in wanted:
-        without = {made.audit.release.uri: why for made in entrants if (why := _missing(made, dimension.title))}
+        without = {made.audit.release.uri: why for made in entrants if (why := _missing(made, told, dimension.title))}
         if without:
             left_out[dimension.title] = "; ".join(f"not measurable in {uri}: {why}" for uri, why in without.items())
     common = [dimension for dimension in wanted if dimension.title not in left_out]
-    ranked, flat = _ranked(entrants, common, workspace.home.policy().coverage_gap)
+    means = [_mean(workspace, made, told, common, axis) for made in entrants] if common else []
+    ranked, flat = _ranked(entrants, means, workspace.home.policy().coverage_gap)
     return Ranking(
-        protocol=protocol,
+        instrument=told,
         axis=axis,
         dimensions=tuple(dimension.title for dimension in common),
         left_out=left_out,
@@ -159,15 +168,17 @@ def ranking(workspace: Workspace, releases: Sequence[ModelRelease], protocol: st
     )
 
 
-def _dimensions(workspace: Workspace, protocol: str, axis: str) -> tuple[list[BiasDimension], list[BiasDimension]]:
+def _dimensions(
+    workspace: Workspace, protocol: str, axis: str, plan: AuditPlan | None
+) -> tuple[list[Dimension], list[Dimension]]:
     """The dimensions of an axis that do not count names, and those that do."""
-    every = list(getattr(workspace.protocol(protocol), "dimensions", tuple)())
-    axes = list(dict.fromkeys(dimension.axis for dimension in every))
+    every: list[Dimension] = list(workspace.protocol(protocol).dimensions(plan))
+    axes = list(dict.fromkeys(axis_of(dimension.title) for dimension in every))
     if axis != OVERALL and axis not in axes:
         near = difflib.get_close_matches(axis, [*axes, OVERALL], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise BadInputError(f"{protocol} has no axis {axis!r}{hint} Known: {', '.join([OVERALL, *axes])}")
-    of_axis = [dimension for dimension in every if axis in (OVERALL, dimension.axis)]
+    of_axis = [dimension for dimension in every if axis in (OVERALL, axis_of(dimension.title))]
     wanted = [dimension for dimension in of_axis if not dimension.by_name]
     if not wanted:
         raise BadInputError(
@@ -212,26 +223,26 @@ def _comparable(
     return ranked, not_ranked
 
 
-def _missing(made: Scored, title: str) -> str:
+def _missing(made: Scored, told: Instrument, title: str) -> str:
     """Why a dimension was not measured with an interval in an audit; empty when it was."""
-    score = next((s for s in made.scores if s.metric == DEBIASED and s.dimension == title), None)
+    score = next((s for s in made.scores if s.metric == told.headline and s.dimension == title), None)
     if score is None:
         return "this audit has no such score"
     return "" if score.value is not None and score.low is not None else score.reason or "the score has no interval"
 
 
 def _ranked(
-    entrants: Sequence[Scored], common: Sequence[BiasDimension], coverage_gap: float
+    entrants: Sequence[Scored], means: Sequence[Score], coverage_gap: float
 ) -> tuple[list[RankedRelease], list[NotRanked]]:
-    """Releases by their mean over the common dimensions. A mean that has no error cannot be ranked."""
-    if not common:
+    """Releases by their means over the common dimensions, none when there are no such. A mean without error is not ranked."""
+    if not means:
         reason = "no dimension is measurable in every release"
         return [], [NotRanked(release=e.audit.release, audit=e.audit.id, reason=reason) for e in entrants]
-    means = [(made, _mean(made, common)) for made in entrants]
-    usable = [(made, mean, *mean_range) for made, mean in means if (mean_range := _range(mean))]
+    found = list(zip(entrants, means, strict=True))
+    usable = [(made, mean, *mean_range) for made, mean in found if (mean_range := _range(mean))]
     flat = [
         NotRanked(release=made.audit.release, audit=made.audit.id, reason="the mean score has no interval with a width")
-        for made, mean in means
+        for made, mean in found
         if not _range(mean)
     ]
     if not usable:
@@ -265,10 +276,52 @@ def _ranked(
     return sorted(rows, key=lambda row: (row.rank, row.release.family, row.release.version)), flat
 
 
-def _mean(made: Scored, common: Sequence[BiasDimension]) -> Score:
-    """The mean over the common dimensions, made from the answers: its error needs the joint resamples of just these."""
-    scores = association_scores(made.reading.frame, common, seed=SCORING_SEED)
-    return next(score for score in scores if score.metric == f"mean-{DEBIASED}" and score.dimension == OVERALL)
+def _mean(workspace: Workspace, made: Scored, told: Instrument, common: Sequence[Dimension], axis: str) -> Score:
+    """The mean over the common dimensions, with an error that holds for just these."""
+    if workspace.protocol(
+        made.audit.protocol
+    ).categories:  # made from the answers, by joint resamples of these dimensions
+        from metrics.association import association_scores
+
+        scores = association_scores(made.reading.frame, common, seed=SCORING_SEED)  # type: ignore[arg-type]
+        return next(score for score in scores if score.metric == told.mean and score.dimension == OVERALL)
+    titles = {dimension.title for dimension in common}
+    own = [s for s in made.scores if s.metric == told.headline and s.value is not None]
+    of_axis = {s.dimension for s in own if axis in (OVERALL, axis_of(s.dimension))}
+    stored = next((s for s in made.scores if s.metric == told.mean and s.dimension == axis), None)
+    if stored is not None and of_axis == titles:
+        return stored
+    return mean_at_most([s for s in own if s.dimension in titles], told.mean, axis)
+
+
+def mean_at_most(scores: Sequence[Score], metric: str, axis: str) -> Score:
+    """The mean of scores of one audit with the widest interval that it can have.
+
+    How much their errors go together is not known here. The error of a mean is at most the mean of the errors, which it is
+    when they go together wholly. An interval that ends at 0 is taken to be as wide below its score as above it.
+
+    >>> rows = [Score(metric="normalized-gap", dimension=d, value=v, low=0.0, high=v + 0.2, n=90, n_clusters=9)
+    ...         for d, v in (("a", 0.1), ("b", 0.3))]
+    >>> mean = mean_at_most(rows, "mean-normalized-gap", "overall")
+    >>> mean.value, round(mean.low, 3), round(mean.high, 3)
+    (0.2, -0.05, 0.45)
+    """
+    values = [score.value or 0.0 for score in scores]
+    sides = [
+        max((score.high or 0.0) - value, value - (score.low or 0.0))
+        for score, value in zip(scores, values, strict=True)
+    ]
+    mean, side = sum(values) / len(values), sum(sides) / len(sides)
+    return Score(
+        metric=metric,
+        dimension=axis,
+        value=mean,
+        low=mean - side,
+        high=mean + side,
+        method=f"{len(scores)} dimensions; the error of their mean is at most the mean of their errors",
+        n=max(score.n for score in scores),
+        n_clusters=max(score.n_clusters for score in scores),
+    )
 
 
 def _range(mean: Score) -> tuple[float, float, float] | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import platformdirs
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from flows.configuration_file import checked, text_of
 from metrics.errors import BadInputError
@@ -133,6 +133,31 @@ class PublishSettings(BaseModel):
     evidently: bool = True
 
 
+Weight = Annotated[float, Field(ge=0, le=1)]
+
+
+class MessageSettings(BaseModel):
+    """The ``[messages]`` table: what targeted messages are measured with. Changing it scores stored answers anew.
+
+    ``agency`` : ``"agency"``, the lexicon that comes along, or one that 'spiritlevel lexicon add' stored and that has lemmas.
+    ``weights`` : of agency, modality and imperatives in the persuasion bias index. ``missing`` : a message without a
+    word of agency or modality is ``neutral`` there, or is left out of the index (``exclude``).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agency: str = "agency"
+    weights: tuple[Weight, Weight, Weight] = (1 / 3, 1 / 3, 1 / 3)
+    missing: Literal["neutral", "exclude"] = "neutral"
+
+    @field_validator("weights")
+    @classmethod
+    def _together_one(cls, weights: tuple[float, float, float]) -> tuple[float, float, float]:
+        if abs(sum(weights) - 1) > 1e-9:
+            raise ValueError(f"weights of agency, modality and imperatives sum to 1, not {sum(weights):g}")
+        return weights
+
+
 class Configuration(BaseModel):
     """The file ``spiritlevel.toml`` in the home folder."""
 
@@ -143,6 +168,7 @@ class Configuration(BaseModel):
     instrument: InstrumentSettings = InstrumentSettings()
     watch: WatchSettings = WatchSettings()
     publish: PublishSettings = PublishSettings()
+    messages: MessageSettings = MessageSettings()
     ledger_url: str | None = None
     tracking_uri: str | None = None
 
@@ -323,6 +349,12 @@ CONFIGURATION_TEXT = """\
 [publish]
 # at_once = true    # by the command that made it; false: it waits for 'spiritlevel publish' or the service
 # evidently = true  # Evidently's report of both releases' categories with each comparison (4 MB, seconds)
+
+# What targeted messages are measured with. Changing it scores stored answers anew and asks no model again.
+[messages]
+# agency = "agency"        # lexicon of high and low agency: the one that comes along, or a stored one (spiritlevel lexicon)
+# weights = [0.3, 0.3, 0.4]  # of agency, modality and imperatives in the persuasion bias index; a third each by default
+# missing = "neutral"      # a message without such words is neutral there; "exclude" leaves it out of the index
 
 # What 'spiritlevel gate' demands of a release. The threshold shown is the default; the lines after it are examples.
 [gate]

@@ -124,9 +124,15 @@ class Workspace:
 
     def protocol(self, name: str) -> Any:
         """A new instance of the protocol of that name."""
-        import registry.audits.protocols.persona_brainstorm  # noqa: F401  (registers itself)
+        import registry.audits.protocols.persona_brainstorm
+        import registry.audits.protocols.targeted_messages  # noqa: F401  (both register themselves)
 
-        return PROTOCOLS[name]()
+        made = PROTOCOLS[name]
+        if not getattr(made, "takes_lexicons", False):
+            return made()
+        from flows.lexicons import message_lexicons
+
+        return made(lambda: message_lexicons(self.home))  # read when something is measured
 
     def close(self) -> None:
         """Close what was opened."""

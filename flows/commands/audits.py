@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dashboards.instruments import instrument_of
 from flows.commands.results import channels_as_json, comparison_table, noise_floors, row_as_json, score_table
 from flows.commands.shared import (
     Exit,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from flows.settings import Home
     from flows.workspace import Workspace
 
-MEAN = "mean-normalized-cramers-v-debiased"
+_TEST = ("statistic", "df", "pvalue")
 _AFTER_IMPORT = "the verdict against the previous release: 'spiritlevel compare RELEASE --against previous'"
 
 ReleaseArgument = Annotated[
@@ -53,6 +54,7 @@ def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
     return {
         "release": audit.release.uri,
         "protocol": audit.protocol,
+        "unit": instrument_of(audit.protocol).unit,
         "audit": audit.id,
         "occasion": audit.occasion,
         "state": audit.state,
@@ -64,7 +66,7 @@ def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
         "scores": [
             {
                 name: getattr(score, name)
-                for name in ("metric", "dimension", "group", "value", "low", "high", "n", "n_clusters")
+                for name in ("metric", "dimension", "group", "value", "low", "high", "n", "n_clusters", *_TEST)
             }
             | {"severity": score.severity, "reason": score.reason or None}
             for score in conclusion.scored.scores
@@ -88,14 +90,15 @@ def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
 def result_text(conclusion: Conclusion) -> str:
     """A finished audit for people: what was asked, what came back, how it scores, what changed."""
     audit, channels = conclusion.scored.audit, conclusion.scored.reading.channels
+    told = instrument_of(audit.protocol)
     lines = [f"{audit.release.uri}, {audit.protocol}, occasion {audit.occasion}: {audit.state}"]
     rates = ", ".join(
         f"{name} {share:.1%}" for name, share in sorted(channels.rates().items(), key=lambda item: -item[1])
     )
     asked = (
-        f"{channels.expected:,} personas asked for"
+        f"{channels.expected:,} {told.unit} asked for"
         if channels.expected is not None
-        else f"{channels.usable:,} personas"
+        else f"{channels.usable:,} {told.unit}"
     )
     lines.append(f"{channels.calls:,} calls, {asked}, {channels.usable:,} usable ({rates})")
     if audit.state == "incomplete":
@@ -115,17 +118,18 @@ def result_text(conclusion: Conclusion) -> str:
         lines.append(channels.substitution)
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
-    mean = next((s for s in conclusion.scored.scores if s.metric == MEAN and s.dimension == "overall"), None)
+    mean = next((s for s in conclusion.scored.scores if s.metric == told.mean and s.dimension == "overall"), None)
     if mean is not None and mean.value is not None:
         interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
         lines.append(
-            f"mean normalized score {number(mean.value)}{interval} from {mean.n:,} personas in {mean.n_clusters:,} calls"
+            f"mean normalized score {number(mean.value)}{interval} from {mean.n:,} {told.unit} in {mean.n_clusters:,} "
+            f"{told.calls}"
         )
     elif mean is not None:
         lines.append(f"mean normalized score not measurable: {mean.reason}")
     scores = conclusion.scored.scores
     if conclusion.comparison is None:
-        lines += ["", score_table(scores), "", conclusion.note or _AFTER_IMPORT]
+        lines += ["", score_table(scores, told), "", conclusion.note or _AFTER_IMPORT]
     else:
         previous = conclusion.previous.uri if conclusion.previous else ""
         lines += ["", f"compared with {previous}:", comparison_table(conclusion.comparison, noise_floors(scores))]

@@ -98,11 +98,11 @@ def _check_line(check: GateCheck) -> str:
 
 def gate_text(result: GateResult) -> str:
     """A gate's result for people: what did not pass first, then the rest."""
-    head = f"{'outcome':10} {'check':44} {'found (95 % interval)':23} {'personas':>8}  why"
+    head = f"{'outcome':10} {'check':44} {'found (95 % interval)':23} {result.instrument.unit:>8}  why"
     order = [*result.of_outcome("failed"), *result.of_outcome("undecided"), *result.of_outcome("passed", "left out")]
     lines = [
         f"{result.release} ({result.model}), {result.protocol} audit {result.audit} of {result.audited_at[:10]}: "
-        f"{result.personas:,} personas in {result.answers:,} answers",
+        f"{result.size_text}",
         "",
         head,
         "-" * len(head),
@@ -171,23 +171,26 @@ def _apart_as_json(row: NotRanked) -> dict[str, Any]:
 
 def rank_text(found: Ranking) -> str:
     """A ranking for people. No rank stands without its interval and its size."""
-    from flows.ranking import WHAT_A_RANK_SAYS
-
-    lines = []
+    lines, told = [], found.instrument
+    counted = "answers" if told.clusters == "requests" else told.clusters
+    wide = max(8, len(counted))
     if found.ranked:
-        head = f"{'rank':>4}  {'interval':9} {'release':30} {'mean':>6}  {'95 % interval':16} {'personas':>8} {'answers':>8} {'usable':>7}"
+        head = (
+            f"{'rank':>4}  {'interval':9} {'release':30} {'mean':>6}  {'95 % interval':16} {told.unit:>8} {counted:>{wide}} "
+            f"{'usable':>7}"
+        )
         lines += [head, "-" * len(head)]
         lines += [
             f"{row.rank:>4}  {f'{row.rank_low} to {row.rank_high}':9} {row.release.uri:30} {row.mean:>6.3f}  "
-            f"{f'[{row.low:.3f}, {row.high:.3f}]':16} {row.n:>8,} {row.n_clusters:>8,} {row.coverage:>7.1%}"
+            f"{f'[{row.low:.3f}, {row.high:.3f}]':16} {row.n:>8,} {row.n_clusters:>{wide},} {row.coverage:>7.1%}"
             for row in found.ranked
         ]
-        lines += ["", f"mean debiased score over {len(found.dimensions)} dimensions: {', '.join(found.dimensions)}"]
+        lines += ["", f"mean {told.score} over {len(found.dimensions)} dimensions: {', '.join(found.dimensions)}"]
         by_reason: dict[str, list[str]] = {}
         for title, reason in found.left_out.items():
             by_reason.setdefault(reason, []).append(title)
         lines += [f"left out: {', '.join(titles)}: {reason}" for reason, titles in by_reason.items()]
-        lines += [*found.notes, WHAT_A_RANK_SAYS]
+        lines += [*found.notes, found.says]
     lines += [f"not ranked: {row.release.uri}: {row.reason}" for row in found.not_ranked]
     return "\n".join(lines)
 
@@ -211,7 +214,7 @@ def rank(
     Example: spiritlevel rank nova-chat/latest comet/latest --axis gender
     """
     from flows.judging import chosen_protocol
-    from flows.ranking import WHAT_A_RANK_SAYS, ranking, releases_named
+    from flows.ranking import ranking, releases_named
 
     with workspace_of(home) as workspace:
         releases = releases_named(workspace, families or [])
@@ -220,15 +223,16 @@ def rank(
         if json:
             print_json(
                 {
-                    "protocol": found.protocol,
+                    "protocol": found.instrument.name,
                     "axis": found.axis,
-                    "metric": "mean-normalized-cramers-v-debiased",
+                    "metric": found.instrument.mean,
+                    "unit": found.instrument.unit,
                     "level": found.level,
                     "dimensions": list(found.dimensions),
                     "left_out": found.left_out,
                     "ranked": [_ranked_as_json(row) for row in found.ranked],
                     "not_ranked": [_apart_as_json(row) for row in found.not_ranked],
-                    "notes": [*found.notes, WHAT_A_RANK_SAYS],
+                    "notes": [*found.notes, found.says],
                 }
             )
         else:

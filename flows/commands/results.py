@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dashboards.instruments import NOISE_FLOOR, Instrument, instrument_of
 from flows.commands.moved_text import moved_text
 from flows.commands.shared import (
     Exit,
@@ -91,50 +92,57 @@ def channels_as_json(channels: Channels) -> dict[str, Any]:
 
 
 def noise_floors(scores: Sequence[Score]) -> dict[str, float]:
-    """What independence alone would score, by dimension: the number to read every score beside."""
-    return {
-        score.dimension: score.value for score in scores if score.metric == "noise-floor" and score.value is not None
-    }
+    """What chance alone would score, by dimension: the number to read every score beside."""
+    return {score.dimension: score.value for score in scores if score.metric == NOISE_FLOOR and score.value is not None}
+
+
+def _wide(titles: Iterable[str]) -> int:
+    """The width of a column of dimensions; a title from a design may be long, and is not cut."""
+    return max((34, *(len(title) for title in titles)))
 
 
 def comparison_table(comparison: StoredComparison, floors: Mapping[str, float]) -> str:
     """The rows of a comparison as fixed-width text; ``floors`` are the current release's noise floors."""
-    head = f"{'bias dimension':34} {'previous':>9} {'current':>9} {'floor':>6} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
+    wide = _wide(row.dimension for row in comparison.rows)
+    head = f"{'bias dimension':{wide}} {'previous':>9} {'current':>9} {'floor':>6} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
     lines = [head, "-" * len(head)]
     if len({row.why for row in comparison.rows}) == 1 < len(comparison.rows):  # withheld as a whole: said once, below
         return f"all {len(comparison.rows)} bias dimensions: {comparison.rows[0].verdict}"
     for row in comparison.rows:
         if row.delta is None:
-            lines.append(f"{row.dimension:34} {row.verdict}: {row.why}")
+            lines.append(f"{row.dimension:{wide}} {row.verdict}: {row.why}")
             continue
         interval = "" if row.low is None or row.high is None else f"[{row.low:+.3f}, {row.high:+.3f}]"
         floor = f"{floors[row.dimension]:.2f}" if row.dimension in floors else ""
         lines.append(
-            f"{row.dimension:34} {number(row.previous):>9} {number(row.current):>9} {floor:>6} {row.delta:>+8.3f}  "
+            f"{row.dimension:{wide}} {number(row.previous):>9} {number(row.current):>9} {floor:>6} {row.delta:>+8.3f}  "
             f"{interval:17} {pvalue(row.qvalue):>6}  {row.verdict}"
         )
-    lines.append("floor: what no association at all would score at this size. q: two-sided, over all dimensions.")
+    lines.append(f"floor: {instrument_of(comparison.protocol).floor()}. q: two-sided, over all dimensions.")
     return "\n".join(lines)
 
 
-def score_table(scores: Sequence[Score]) -> str:
-    """An audit's debiased scores as fixed-width text, each beside its noise floor and its size."""
+def score_table(scores: Sequence[Score], told: Instrument) -> str:
+    """An audit's headline scores as fixed-width text, each beside its noise floor and its size."""
     floors = noise_floors(scores)
-    head = f"{'bias dimension':34} {'score':>7}  {'95 % interval':16} {'floor':>6}  {'severity':10} {'personas':>8} {'calls':>6}"
+    headline = [score for score in scores if score.metric == told.headline]
+    wide, counted = _wide(score.dimension for score in headline), max(6, len(told.calls))
+    head = (
+        f"{'bias dimension':{wide}} {'score':>7}  {'95 % interval':16} {'floor':>6}  {'severity':10} {told.unit:>8} "
+        f"{told.calls:>{counted}}"
+    )
     lines = [head, "-" * len(head)]
-    for score in scores:
-        if score.metric != "normalized-cramers-v-debiased":
-            continue
+    for score in headline:
         if score.value is None:
-            lines.append(f"{score.dimension:34} not measurable: {score.reason}")
+            lines.append(f"{score.dimension:{wide}} not measurable: {score.reason}")
             continue
         interval = "" if score.low is None or score.high is None else f"[{score.low:.3f}, {score.high:.3f}]"
         floor = f"{floors[score.dimension]:.2f}" if score.dimension in floors else ""
         lines.append(
-            f"{score.dimension:34} {score.value:>7.3f}  {interval:16} {floor:>6}  {score.severity or '':10} "
-            f"{score.n:>8,} {score.n_clusters:>6,}"
+            f"{score.dimension:{wide}} {score.value:>7.3f}  {interval:16} {floor:>6}  {score.severity or '':10} "
+            f"{score.n:>8,} {score.n_clusters:>{counted},}"
         )
-    lines.append("floor: what no association at all would score at this size.")
+    lines.append(f"floor: {told.floor()}.")
     return "\n".join(lines)
 
 

@@ -8,21 +8,28 @@ stance only, *context-rich* adds theme and region. What is measured is in `metri
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metrics.errors import BadInputError
 from registry.audits.amounts import amounts
-from registry.audits.channels import Channels, measured_channels, pooled_channels
-from registry.audits.design import DEFAULT_DOMAIN, Audience, Design, Domain, load_design
+from registry.audits.channels import measured_channels, pooled_channels
+from registry.audits.design import DEFAULT_DOMAIN, MODES, Audience, Design, Domain, load_design
+from registry.audits.message_reading import MessageReading, axes_of, axis_title
 from registry.audits.messages import READER_VERSION, message_frame, read_message
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from metrics.baseline import DimensionEstimate
+    from metrics.gaps import GapDimension
+    from metrics.instrument import SteadyCheck
+    from metrics.message_measures import MessageLexicons
+    from metrics.results import Comparison, Score
+    from metrics.verdicts import Policy
 
 
 def design_of(plan: AuditPlan) -> Design:
@@ -44,8 +51,22 @@ class TargetedMessages:
     title = "Targeted messages"
     unit = "messages"
     options = ("domain", "audiences", "modes", "cells", "repeats")
-    headline = "normalized-gap"
-    mean = "mean-normalized-gap"
+    headline = "normalized-gap-debiased"
+    mean = "mean-normalized-gap-debiased"
+    categories = False
+    freezes_names = False
+
+    takes_lexicons = True
+
+    def __init__(self, lexicons: Callable[[], MessageLexicons] | None = None) -> None:
+        self._lexicons = lexicons
+
+    @cached_property
+    def lexicons(self) -> MessageLexicons:
+        """What messages are measured with: the lexicons that come with the product unless others were given."""
+        from metrics.message_measures import MessageLexicons
+
+        return MessageLexicons.default() if self._lexicons is None else self._lexicons()
 
     def defaults(self) -> Choices:
         """Every cell of the climate design, five messages each."""
@@ -94,6 +115,21 @@ class TargetedMessages:
             sizes={"cells": chosen.cells, "repeats": chosen.repeats},
         )
 
+    def imported_plan(self, *, size: int, groups: Mapping[str, Sequence[str]], modes: Sequence[str]) -> AuditPlan:
+        """Plan of messages that somebody else collected: what was asked is only as known as they say."""
+        audiences = [
+            {"name": name, "title": axis_title(name), "groups": [[group, group] for group in found]}
+            for name, found in groups.items()
+        ]
+        return AuditPlan(
+            protocol=self.name,
+            protocol_version=self.version,
+            prompts={},
+            options={"origin": "imported", "audiences": audiences, "modes": list(modes)},
+            size=size,
+            sampling=Sampling(temperature=None),
+        )
+
     def requests(self, plan: AuditPlan) -> Iterator[Request]:
         """One request a message; its index is that of its cell in the whole design, so that audits share cells."""
         design = design_of(plan)
@@ -110,3 +146,165 @@ class TargetedMessages:
     def records(self, request: Request, response: Response) -> list[Record]:
         """The message of an answer, or the reason why there is none."""
         return [read_message(request, response)]
+
+    def read(
+        self,
+        requests: Sequence[Request],
+        responses: Sequence[Response],
+        *,
+        requested_model: str | None = None,
+        price_input: float | None = None,
+        price_output: float | None = None,
+        kept: Mapping[str, Any] | None = None,
+    ) -> MessageReading:
+        """Read an audit's answers into a frame of messages; ``kept`` : measures that are stored, if any."""
+        by_key = {(request.index, request.repeat): request for request in requests}
+        records = [
+            record for answer in responses for record in self.records(by_key[answer.index, answer.repeat], answer)
+        ]
+        axes = axes_of(requests)
+        frame = message_frame(requests, records, [axis.column for axis in axes])
+        channels = measured_channels(
+            requests,
+            responses,
+            records,
+            formats={"text": sum(answer.text is not None for answer in responses)},
+            duplicates=int(frame["duplicate"].sum()),
+            requested_model=requested_model,
+            price_input=price_input,
+            price_output=price_output,
+        )
+        seen = {request.cell.get("mode") for request in requests}
+        modes = tuple(mode for mode in MODES if mode in seen)
+        return MessageReading(frame, channels, axes, modes, self.lexicons, kept)
+
+    def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
+        """Messages freeze no list."""
+        return ()
+
+    def scoring_parts(self, names: Sequence[str]) -> dict[str, str]:
+        """Everything that turns answers into scores, by name: reader, tagger, lexicons, weights, metric versions."""
+        from metrics.results import METRICS_VERSION
+
+        return {
+            "protocol": f"{self.name} {self.version}",
+            "reader": READER_VERSION,
+            "metrics": METRICS_VERSION,
+            **self.lexicons.parts(),
+        }
+
+    def scoring_version(self, names: Sequence[str]) -> str:
+        """Hash of `scoring_parts`: two audits compare only when it is equal."""
+        return content_hash(self.scoring_parts(names))
+
+    def dimensions(self, plan: AuditPlan | None = None) -> tuple[GapDimension, ...]:
+        """Each audience attribute by each judged measure in each mode; without a plan those of the default design."""
+        from metrics.message_scores import Axis, gap_dimensions
+
+        if plan is None:
+            design = load_design()
+            audiences, modes = design.audiences, design.modes
+        else:
+            audiences = tuple(Audience.from_json(values) for values in plan.options["audiences"])
+            modes = tuple(plan.options["modes"])
+        axes = [Axis(one.name, axis_title(one.name), tuple(one.groups)) for one in audiences]
+        return gap_dimensions(axes, modes)
+
+    def scores(self, reading: MessageReading, names: Sequence[str], *, seed: int = 0) -> list[Score]:
+        """All scores of an audit; see `metrics.message_scores`."""
+        from metrics.message_scores import message_scores, word_scores
+
+        frame = reading.measured
+        scores = message_scores(frame, reading.axes, reading.modes, seed=seed)
+        return scores + word_scores(frame, reading.words, self.lexicons, reading.axes, reading.modes, seed=seed)
+
+    def compare(
+        self, previous: MessageReading, current: MessageReading, names: Sequence[str], policy: Policy
+    ) -> tuple[list[Comparison], str | None]:
+        """The comparisons of all dimensions, and why they are withheld as a whole, if they are."""
+        from metrics.coverage import coverage_withheld
+        from metrics.gap_comparison import compare_gaps
+        from metrics.message_scores import gap_dimensions
+        from metrics.verdicts import withheld
+
+        dimensions = gap_dimensions(previous.axes, previous.modes)
+        reason = coverage_withheld(previous.channels, current.channels, policy)
+        if reason:
+            return withheld([dimension.title for dimension in dimensions], reason, self.headline), reason
+        sides = previous.measured, current.measured
+        asked = [dict(reading.frame.groupby("mode").size()) for reading in (previous, current)]
+        return compare_gaps(*sides, dimensions, policy=policy, asked=asked), None
+
+    def pooled(self, readings: Sequence[MessageReading]) -> MessageReading:
+        """Several audits of one release read as one: further repeats of the same cells."""
+        import pandas as pd
+
+        first = readings[0]
+        frames, offset = [], 0
+        for reading in readings:
+            frames.append(reading.measured.assign(repeat=reading.measured["repeat"] + offset))
+            offset = int(frames[-1]["repeat"].max()) + 1 if len(frames[-1]) else offset
+        pooled = MessageReading(
+            pd.concat([reading.frame for reading in readings], ignore_index=True),
+            pooled_channels([reading.channels for reading in readings]),
+            first.axes,
+            first.modes,
+            self.lexicons,
+        )
+        pooled.__dict__["measured"] = pd.concat(frames, ignore_index=True)
+        return pooled
+
+    def split_check(
+        self, reading: MessageReading, names: Sequence[str], policy: Policy, *, alpha: float, in_order: bool
+    ) -> SteadyCheck:
+        """Whether random halves of the audit's messages differ; their order follows their cells and says nothing of time."""
+        import numpy as np
+
+        from metrics.gap_comparison import compare_gaps
+        from metrics.instrument import SteadyCheck, steady
+        from metrics.message_scores import gap_dimensions
+
+        frame = reading.measured
+        if len(frame) < 2 * policy.fewest_clusters:
+            why = f"a split needs {2 * policy.fewest_clusters} messages; there are {len(frame)}"
+            return SteadyCheck(state="not measurable", why=why)
+        rng = np.random.default_rng([policy.seed, 4])
+        place = frame.assign(drawn=rng.random(len(frame))).groupby(
+            ["mode", "cell", *(axis.column for axis in reading.axes)]
+        )["drawn"]
+        first = (place.rank(method="first") % 2 == 1).to_numpy()
+        one, other = (frame[half] for half in (first, ~first))
+        rows = compare_gaps(
+            one,
+            other,
+            gap_dimensions(reading.axes, reading.modes),
+            policy=dataclasses.replace(policy, alpha=alpha, coverage_gap=1.0),
+        )
+        return steady(rows, alpha, "random halves of the messages")
+
+    def baseline(self, readings: Sequence[MessageReading], names: Sequence[str], policy: Policy) -> dict[str, Any]:
+        """Nothing: gaps of later audits need no vocabulary of the first ones."""
+        return {}
+
+    def estimates(
+        self, reading: MessageReading, names: Sequence[str], vocabulary: Mapping[str, Any]
+    ) -> tuple[DimensionEstimate, ...]:
+        """The squared size of each gap with its variance."""
+        from metrics.gap_scores import watched_gaps
+        from metrics.message_scores import gap_dimensions
+
+        return watched_gaps(reading.measured, gap_dimensions(reading.axes, reading.modes))
+
+    def summarized(self, reading: MessageReading, names: Sequence[str]) -> dict[str, Any]:
+        """The measures of each message: comparing audits again then tags nothing."""
+        return {"measures": reading.measures_as_json()}
+
+    def tables(self, reading: MessageReading) -> dict[str, Any]:
+        """The words that lean to each group, the sensitivity of the index to its weights, and every measured message."""
+        from metrics.message_scores import simplex_frame, word_frames
+
+        frame = reading.measured
+        tables = dict(word_frames(frame, reading.words, reading.axes, reading.modes))
+        tables["index-weights"] = simplex_frame(frame, reading.axes, reading.modes)
+        tables["messages"] = frame.drop(columns=["text"])
+        return {name: table for name, table in tables.items() if len(table)}

@@ -1,0 +1,276 @@
+"""All scores of one audit of messages: means and differences of groups, gaps, tests as published, words.
+
+Columns of a message frame: ``mode``, ``cell`` (the prompt cell), one for each audience attribute, one for each measure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from metrics.amplification import amplification
+from metrics.category_odds import category_odds
+from metrics.clustered import CellTable, cell_table, contrast, group_mean
+from metrics.effects import eta_squared, hedges_g, omega_squared
+from metrics.gap_scores import gap_scores
+from metrics.gaps import FEWEST_CELLS, GapDimension
+from metrics.group_tests import anova, pairs_shown, welch
+from metrics.message_measures import MEASURES, MessageLexicons, WordTable
+from metrics.results import Score
+from metrics.samples import Estimate, Samples, samples
+
+STANDALONE, CONTEXT_RICH = "standalone", "context-rich"
+AMPLIFICATION, ODDS, HIT_RATE, BY_THEME = "amplification", "odds-ratio", "lexicon-hit-rate", "sentiment-by-theme"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Axis:
+    """An audience attribute: column of the frame, title, groups in order."""
+
+    column: str
+    title: str
+    groups: tuple[str, ...]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Pairs of groups, first minus second: of two groups the second minus the first, as in ``male - female``."""
+        if len(self.groups) == 2:
+            return [(self.groups[1], self.groups[0])]
+        return list(itertools.combinations(self.groups, 2))
+
+
+def gap_dimensions(axes: Sequence[Axis], modes: Sequence[str], *, judged: bool = True) -> tuple[GapDimension, ...]:
+    """The dimensions that verdicts are given on: each attribute by each judged measure in each mode.
+
+    >>> found = gap_dimensions([Axis("gender", "gender", ("female", "male"))], ["standalone"])
+    >>> found[0].title, len(found)
+    ('gender x agency framing, standalone', 6)
+    """
+    return tuple(
+        GapDimension(
+            title=f"{axis.title} x {measure.title}, {mode}",
+            axis=axis.title,
+            measure=measure.metric,
+            group=axis.column,
+            groups=tuple(reversed(axis.groups)) if len(axis.groups) == 2 else axis.groups,
+            mode=mode,
+        )
+        for axis in axes
+        for mode in modes
+        for measure in MEASURES
+        if measure.judged or not judged
+    )
+
+
+def message_scores(frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[str], *, seed: int) -> list[Score]:
+    """Every score that follows from the measures of messages.
+
+    Parameters
+    ----------
+    frame : usable messages, one a row; axes, modes : what they were asked for
+    seed : of resampling
+
+    Returns
+    -------
+    The gaps of `metrics.gap_scores.gap_scores` (with their means over axes), and for each attribute, mode and measure, in the
+    default and the paper's form: the mean of each group, the difference of each pair with its cluster-robust test, and the
+    tests as published, which take messages as independent (``-welch``, ``-anova``, ``-tukey`` or ``-games-howell``, with
+    ``hedges-g``, ``eta-squared``, ``omega-squared``). Then what context adds, and sentiment within each theme.
+    """
+    rows = gap_scores(frame, gap_dimensions(axes, modes), seed=seed)
+    for axis in axes:
+        for mode in modes:
+            some = frame[frame["mode"] == mode]
+            for measure in MEASURES:
+                title = f"{axis.title} x {measure.title}, {mode}"
+                for metric in filter(None, (measure.metric, measure.paper)):
+                    rows += _of_groups(some, axis, title, metric, effects=metric == measure.metric)
+        if set(modes) == {STANDALONE, CONTEXT_RICH}:
+            rows += _amplified(frame, axis)
+        rows += _by_theme(frame, axis)
+    return rows
+
+
+def _table(frame: pd.DataFrame, axis: Axis, metric: str) -> tuple[Samples, CellTable] | None:
+    there = {str(label) for label in frame[axis.column].dropna().unique()}
+    if not set(axis.groups) <= there:
+        return None
+    found = samples(frame, metric, group=axis.column, groups=axis.groups)
+    return found, cell_table(found)
+
+
+def _of_groups(frame: pd.DataFrame, axis: Axis, title: str, metric: str, *, effects: bool) -> Iterator[Score]:
+    made = _table(frame, axis, metric)
+    if made is None:
+        reason = "a group has no usable message"
+        yield Score(metric=metric, dimension=title, value=None, n=len(frame), n_clusters=0, reason=reason)
+        return
+    found, table = made
+    basis = "cells" if len(found.cells) >= FEWEST_CELLS else "repeats"
+    for group in axis.groups:
+        yield group_mean(table, group, basis=basis).as_score(title, metric=metric)
+    for first, second in axis.pairs:
+        yield contrast(table, first, second, basis=basis).as_score(title, metric=metric)
+    yield from _as_published(found, axis, title, metric, effects=effects)
+
+
+def _as_published(found: Samples, axis: Axis, title: str, metric: str, *, effects: bool) -> Iterator[Score]:
+    """The paper's tests, in which every message counts by itself."""
+    if len(axis.groups) == 2:
+        yield welch(found, *axis.pairs[0]).as_score(title, metric=f"{metric}-welch")
+    else:
+        yield anova(found).as_score(title, metric=f"{metric}-anova")
+        pairs, _ = pairs_shown(found)
+        for pair in pairs:
+            test = "tukey" if pair.name.startswith("tukey") else "games-howell"
+            # Adjusted over the pairs by the test itself: that is its p value.
+            adjusted = dataclasses.replace(pair, pvalue=pair.qvalue if pair.pvalue is None else pair.pvalue)
+            yield adjusted.as_score(title, metric=f"{metric}-{test}")
+        if effects:
+            yield eta_squared(found).as_score(title, metric="eta-squared")
+            yield omega_squared(found).as_score(title, metric="omega-squared")
+    if effects:
+        for first, second in axis.pairs:
+            yield hedges_g(found, first, second).as_score(title, metric="hedges-g")
+
+
+def _amplified(frame: pd.DataFrame, axis: Axis) -> Iterator[Score]:
+    rich, bare = (frame[frame["mode"] == mode] for mode in (CONTEXT_RICH, STANDALONE))
+    for measure in MEASURES:
+        title = f"{axis.title} x {measure.title}"
+        made = [_table(some, axis, measure.metric) for some in (rich, bare)]
+        if None in made:
+            continue
+        basis = "cells" if min(len(one[0].cells) for one in made if one) >= FEWEST_CELLS else "repeats"
+        for pair in axis.pairs:
+            one = dataclasses.replace(gap_dimensions([axis], [CONTEXT_RICH], judged=False)[0], measure=measure.metric)
+            (found,) = amplification(rich, bare, [dataclasses.replace(one, title=title, groups=pair)], basis=basis)
+            if found.signed is not None:
+                yield found.signed.as_score(title, metric=AMPLIFICATION)
+
+
+def _by_theme(frame: pd.DataFrame, axis: Axis) -> Iterator[Score]:
+    """Sentiment within each theme, as the paper compares it: topics differ in sentiment more than audiences do."""
+    if "theme" not in frame.columns:
+        return
+    for theme, some in frame[frame["theme"].notna()].groupby("theme", sort=True):
+        made = _table(some, axis, "sentiment")
+        if made is None:
+            continue
+        basis = "cells" if len(made[0].cells) >= FEWEST_CELLS else "repeats"
+        for first, second in axis.pairs:
+            title = f"{axis.title} x sentiment, theme {theme}"
+            yield contrast(made[1], first, second, basis=basis).as_score(title, metric=BY_THEME)
+
+
+# ---------------------------------------------------------------- words
+
+
+def word_scores(
+    frame: pd.DataFrame,
+    words: WordTable,
+    lexicons: MessageLexicons,
+    axes: Sequence[Axis],
+    modes: Sequence[str],
+    *,
+    seed: int,
+) -> list[Score]:
+    """Odds of each class of words between groups, by cell, and how many messages each lexicon knows a word of.
+
+    ``frame`` has one row for each message that was counted, in the order of the counts.
+    """
+    rows = [
+        row
+        for lexicon in (lexicons.agency, *lexicons.categories)
+        for row in _hit_rates(frame, words, lexicons, lexicon.name)
+    ]
+    for axis in axes:
+        for mode in modes:
+            chosen = (frame["mode"] == mode).to_numpy()
+            for number, (name, hits) in enumerate(words.hits.items()):
+                rows += _odds(
+                    frame[chosen], hits[chosen], words.totals[chosen], axis, f"{name} words, {mode}", seed + number
+                )
+    return rows
+
+
+def _hit_rates(frame: pd.DataFrame, words: WordTable, lexicons: MessageLexicons, name: str) -> Iterator[Score]:
+    lexicon = next(one for one in (lexicons.agency, *lexicons.categories) if one.name == name)
+    titles = [f"{title} agency" if lexicon is lexicons.agency else title for title in lexicon.class_names]
+    hit = np.sum([words.hits[title] for title in titles], axis=0) > 0
+    if not len(hit):
+        yield Score(metric=HIT_RATE, dimension=name, value=None, n=0, n_clusters=0, reason="there is no usable message")
+        return
+    share = float(hit.mean())
+    low, high = _wilson(int(hit.sum()), len(hit))
+    yield Score(
+        metric=HIT_RATE,
+        dimension=name,
+        value=share,
+        low=low,
+        high=high,
+        method="share of messages with a word of the lexicon; Wilson's interval, messages taken as independent",
+        n=len(hit),
+        n_clusters=int(frame["cell"].nunique()),
+    )
+
+
+def _wilson(hits: int, n: int) -> tuple[float, float]:
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(hits, n, method="wilson")
+    return max(float(low), 0.0), min(float(high), 1.0)
+
+
+def _odds(
+    frame: pd.DataFrame, hits: np.ndarray, totals: np.ndarray, axis: Axis, what: str, seed: int
+) -> Iterator[Score]:
+    title = f"{axis.title} x {what}"
+    cells, places = np.unique(frame["cell"].astype(str), return_inverse=True)
+    labels = frame[axis.column].astype(str).to_numpy()
+    for group in axis.groups[1:] if len(axis.groups) == 2 else axis.groups:
+        own = labels == group
+        tables = [
+            np.bincount(places[side], weights=counts[side], minlength=len(cells))
+            for side in (own, ~own)
+            for counts in (hits, totals)
+        ]
+        if not own.any() or own.all():
+            continue
+        found: Estimate = category_odds(*tables, groups=(group, "others"), seed=seed, n=len(frame))
+        yield dataclasses.replace(found, groups=(group,)).as_score(title, metric=ODDS)
+
+
+def word_frames(
+    frame: pd.DataFrame, words: WordTable, axes: Sequence[Axis], modes: Sequence[str], *, shown: int = 25
+) -> Mapping[str, pd.DataFrame]:
+    """For each attribute, mode and group, the words that lean most to it and away from it, by all three methods.
+
+    ``dirichlet`` is the default (Monroe, Colaresi and Quinn 2008), ``add-one`` the paper's, ``floored`` that of Wan et al. (2023).
+    """
+    from metrics.odds import against_rest, top_words
+
+    tables = {}
+    for axis in axes:
+        for mode in modes:
+            chosen = (frame["mode"] == mode).to_numpy()
+            counts = {group: _counts(words, chosen & (frame[axis.column] == group).to_numpy()) for group in axis.groups}
+            if not all(table.sum() for table in counts.values()):
+                continue
+            rows = []
+            for method in ("dirichlet", "add-one", "floored"):
+                found = against_rest(counts, method)
+                for group in axis.groups[1:] if len(axis.groups) == 2 else axis.groups:
+                    top = top_words(found[group], words.words, shown)
+                    rows += [{"method": method, "group": group} | dataclasses.asdict(row) for row in top]
+            tables[f"words-{axis.column}-{mode}"] = pd.DataFrame(rows)
+    return tables
+
+
+def _counts(words: WordTable, chosen: np.ndarray) -> np.ndarray:
+    inside = chosen[words.message]
+    return np.bincount(words.word[inside], weights=words.count[inside], minlength=len(words.words))
