@@ -34,6 +34,10 @@ BoolArray = NDArray[np.bool_]
 CONTRAST, MEAN, JOINT = "cell-contrast", "cell-mean", "cell-joint-f"
 BASES = ("cells", "repeats")
 
+FEWEST_CELLS = 5
+"""Prompt cells below which their variance tells next to nothing: with 2 of them t has 1 degree of freedom. Then what can be
+said is about these very prompts (basis ``repeats``)."""
+
 NO_ERROR = 1e-12
 """Relative to the values: a smaller error is rounding noise."""
 
@@ -140,8 +144,12 @@ def _studentized(bare: Estimate, error: float, df: float, level: float) -> Estim
     )
 
 
-def group_mean(table: CellTable, group: str, *, level: float = 0.95, fewest: int | None = None) -> Estimate:
-    """Mean of one group, every cell with the same weight; interval by Student's t from the variance between cells.
+def group_mean(
+    table: CellTable, group: str, *, basis: str = "cells", level: float = 0.95, fewest: int | None = None
+) -> Estimate:
+    """Mean of one group, every cell with the same weight; interval by Student's t.
+
+    ``basis`` is as of `contrast`: from the variance between cells, or, about these very prompts, from that between repeats.
 
     >>> import pandas as pd
     >>> from metrics.samples import samples
@@ -152,7 +160,9 @@ def group_mean(table: CellTable, group: str, *, level: float = 0.95, fewest: int
     used = table.shared(group)
     sizes = _sizes(table, (group,), used)
     means = table.means[table.found.place(group), used]
-    return _of_cells(table, (group,), means, sizes, "mean of cells", level, fewest)
+    if basis == "cells" or not used.any():
+        return _of_cells(table, (group,), means, sizes, "mean of cells", level, fewest)
+    return _of_repeats(table, (group,), float(means.mean()), used, sizes, "mean of cells", level)
 
 
 def _of_cells(
@@ -232,15 +242,28 @@ def contrast(
     words = f"difference within cells{_left_out(table, used, pair)}"
     if basis == "cells" or not used.any():
         return _of_cells(table, pair, one - two, sizes, words, level, fewest)
+    return _of_repeats(table, pair, float((one - two).mean()), used, sizes, words, level)
+
+
+def _of_repeats(
+    table: CellTable,
+    groups: tuple[str, ...],
+    value: float,
+    used: BoolArray,
+    sizes: Sizes,
+    words: str,
+    level: float,
+) -> Estimate:
+    """A mean over cells with the interval that repeats within them give."""
     bare = Estimate(
-        name=CONTRAST,
-        groups=pair,
-        value=float((one - two).mean()),
+        name=CONTRAST if len(groups) > 1 else MEAN,
+        groups=groups,
+        value=value,
         method=f"{words}, equal weight per cell",
         reason="no group varies within a cell: without differing repeats nothing says how much messages vary",
         **sizes,
     )
-    error, df = _repeat_error(table, pair, used)
+    error, df = _repeat_error(table, groups, used)
     if error <= NO_ERROR * table.scale:
         return bare
     about = f"variance between repeats, t with {df:.1f} df: about these {sizes['clusters']} prompts only"

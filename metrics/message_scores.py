@@ -14,10 +14,10 @@ import pandas as pd
 
 from metrics.amplification import amplification
 from metrics.category_odds import category_odds
-from metrics.clustered import CellTable, cell_table, contrast, group_mean
+from metrics.clustered import FEWEST_CELLS, CellTable, cell_table, contrast, group_mean
 from metrics.effects import eta_squared, hedges_g, omega_squared
 from metrics.gap_scores import gap_scores
-from metrics.gaps import FEWEST_CELLS, GapDimension
+from metrics.gaps import GapDimension
 from metrics.group_tests import anova, pairs_shown, welch
 from metrics.message_measures import MEASURES, MessageLexicons, WordTable
 from metrics.results import Score
@@ -274,3 +274,35 @@ def word_frames(
 def _counts(words: WordTable, chosen: np.ndarray) -> np.ndarray:
     inside = chosen[words.message]
     return np.bincount(words.word[inside], weights=words.count[inside], minlength=len(words.words))
+
+
+def simplex_frame(frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[str], *, steps: int = 10) -> pd.DataFrame:
+    """The gap in the persuasion bias index at every combination of weights, for each attribute, mode and pair of groups.
+
+    A message without a word of agency or modality is neutral there, so the gap is linear in the weights:
+    ``gap(w) = w_a gap_a + w_m gap_m + w_i gap_i`` over the same messages.
+
+    Returns
+    -------
+    Columns ``audience, mode, groups, agency, modality, imperative, gap, n``; no row where a group has no message.
+    """
+    names = ("agency-framing", "modal-certainty", "imperative-mood")
+    whole = frame[frame[names[2]].notna()]
+    whole = whole.assign(**{name: whole[name].fillna(0.0) for name in names})
+    grid = [(a, m, steps - a - m) for a in range(steps + 1) for m in range(steps + 1 - a)]
+    rows = []
+    for axis, mode in itertools.product(axes, modes):
+        made = [_table(whole[whole["mode"] == mode], axis, name) for name in names]
+        if None in made:
+            continue
+        for first, second in axis.pairs:
+            gaps = [contrast(table, first, second, basis="repeats") for _, table in filter(None, made)]
+            values = [gap.value for gap in gaps]
+            if None in values:
+                continue
+            for weights in grid:
+                parts = [weight / steps for weight in weights]
+                gap = sum(part * value for part, value in zip(parts, values, strict=True) if value is not None)
+                rows.append((axis.title, mode, f"{first} - {second}", *parts, gap, gaps[0].n))
+    columns = ["audience", "mode", "groups", "agency", "modality", "imperative", "gap", "n"]
+    return pd.DataFrame(rows, columns=columns)
