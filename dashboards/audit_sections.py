@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dashboards.blocks import Block, Bullets, Cell, Code, Paragraph, Section, Table
 from dashboards.card import Cardinality, ModelCard
+from dashboards.cells import MOST_ROWS, left_off
+from dashboards.messages import DESIGN, design_facts
 from dashboards.phrases import (
     count_text,
     dollars_text,
@@ -75,20 +77,44 @@ def coverage_section(card: ModelCard) -> Section:
         blocks.append(Paragraph("More than one model id answered in one audit: such an audit gives no verdict."))
     rows = (*_count_rows(card), *_outcome_rows(card), *_identity_rows(card))
     table = Table("coverage-table", "Coverage, outcomes and form of the answers", ("", *_release_columns(card)), rows)
-    return Section("coverage", "Coverage and outcomes", (*blocks, table))
+    return Section("coverage", "Coverage and outcomes", (*blocks, table, *_group_tables(card)))
+
+
+def _group_tables(card: ModelCard) -> tuple[Table, ...]:
+    """What came back by what was asked about: who is refused more is a difference too."""
+    now, before = card.channels, card.previous_channels
+    if not now.groups:
+        return ()
+    ordered = sorted(now.group_coverage.items(), key=lambda item: item[1])
+    rows = []
+    for group, share in ordered[:MOST_ROWS]:
+        counts = now.groups[group]
+        usable, asked = counts.get("ok", 0), sum(counts.values())
+        cells = [Cell(visible(group)), Cell(percent_text(share), numeric=True)]
+        if before is not None:
+            cells.insert(1, _share(before.group_coverage.get(group), "it was not asked about"))
+        others = {outcome: count for outcome, count in counts.items() if outcome != "ok" and count}
+        lost = _tally(others.items()) if others else Cell("nothing")
+        rows.append((*cells, Cell(f"{count_text(usable)} of {count_text(asked)}", numeric=True), lost))
+    columns = ("Asked about", *_release_columns(card), f"Usable {card.instrument.unit}", "What became of the others")
+    caption = "Usable answers by what was asked about, fewest first"
+    note = "Where one group is refused more often than another, that is a difference between them which no score shows."
+    notes = (note, *left_off(len(ordered), "parts of the design"))
+    return (Table("group-coverage-table", caption, columns, tuple(rows), notes),)
 
 
 def _count_rows(card: ModelCard) -> tuple[tuple[Cell, ...], ...]:
+    unit, one = card.instrument.unit, card.instrument.one
     measures: tuple[tuple[str, Callable[[Channels], Cell]], ...] = (
         ("requests sent", lambda side: _count(side.calls)),
         ("requests answered", lambda side: _count(side.answered)),
-        ("personas asked for", lambda side: _count(side.expected)),
-        ("usable personas (as answered)", lambda side: _count(side.usable)),
+        (f"{unit} asked for", lambda side: _count(side.expected)),
+        (f"usable {unit} (as answered)", lambda side: _count(side.usable)),
         ("coverage (usable of those asked for)", lambda side: _share(side.coverage, "nothing was asked for")),
         ("shortfall (asked for, never came)", lambda side: _count(side.shortfall)),
         ("exact duplicates among the usable", lambda side: _count(side.duplicates)),
-        ("share of duplicates", lambda side: _share(side.duplicate_rate, "no persona was usable")),
-        ("personas after removing duplicates", lambda side: _count(side.usable - side.duplicates)),
+        ("share of duplicates", lambda side: _share(side.duplicate_rate, f"no {one} was usable")),
+        (f"{unit} after removing duplicates", lambda side: _count(side.usable - side.duplicates)),
     )
     return tuple((Cell(title), *_both(card, cell)) for title, cell in measures)
 
@@ -125,7 +151,7 @@ def _identity_rows(card: ModelCard) -> tuple[tuple[Cell, ...], ...]:
     measures: tuple[tuple[str, Callable[[Channels], Cell]], ...] = (
         ("outcome of requests", calls),
         ("form of the answers", lambda side: _tally(side.formats.items())),
-        ("attributes missing in usable personas", attributes),
+        (f"attributes missing in usable {card.instrument.unit}", attributes),
         ("model id asked for", requested),
         ("model id that answered", lambda side: _tally(side.served_models.items())),
         ("system fingerprint", lambda side: _tally(side.fingerprints.items())),
@@ -151,7 +177,8 @@ def categories_section(card: ModelCard) -> Section:
             for row in card.unmapped
         )
         caption = "The most frequent terms that fit no category, as the model wrote them"
-        blocks.append(Table("unmapped-table", caption, ("Term", "Attribute", "Personas"), rows))
+        unit = sentence_start(card.instrument.unit)
+        blocks.append(Table("unmapped-table", caption, ("Term", "Attribute", unit), rows))
     else:
         blocks.append(Paragraph("No term was left without a category."))
     blocks.append(Paragraph(_names_sentence(card)))
@@ -202,7 +229,7 @@ def _names_sentence(card: ModelCard) -> str:
     if names.previous_n_eff is not None and names.previous_share is not None:
         before = f" ({card.previous_title}: {count_text(names.previous_n_eff)}, {percent_text(names.previous_share)})"
     return (
-        f"Names: list {visible(names.version)} of {count_text(names.size)} names. {count_text(names.n_eff)} personas, "
+        f"Names: list {visible(names.version)} of {count_text(names.size)} names. {count_text(names.n_eff)} {card.instrument.unit}, "
         f"{percent_text(names.share)} of the usable ones, have a name on it{before}; the name dimensions rest on these "
         "alone."
     )
@@ -231,8 +258,9 @@ def asked_section(card: ModelCard) -> Section:
         ("state of the audit", card.audit.state),
         ("ordered", card.audit.ordered_at),
         ("finished", card.audit.finished_at or "not finished"),
-        ("size", f"{count_text(plan.size)} personas; seed {plan.seed}"),
-        ("options", _as_words(plan.options) or "none"),
+        ("size", f"{count_text(plan.size)} {card.instrument.unit}; seed {plan.seed}"),
+        *(((f"{name} of the design", count_text(count)) for name, count in plan.sizes.items())),
+        *_options(plan.options),
         ("sampling", _as_words(plan.sampling.parameters()) or "left to the provider"),
         ("sent instead, because the endpoint refused a parameter", _as_words(card.audit.differences) or "nothing"),
         ("form of the answer", str(plan.decoding)),
@@ -246,6 +274,13 @@ def asked_section(card: ModelCard) -> Section:
     note = "Two audits are compared only when their collection keys and their scoring versions are equal."
     table = Table("asked-table", "Parameters of the audit", ("Parameter", "Value"), rows, (note,))
     return Section("asked", "How it was asked", (*texts, table))
+
+
+def _options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The protocol's own options in one line; a design in several."""
+    design = [(f"design: {name}", told) for name, told in design_facts(options)]
+    rest = {name: value for name, value in options.items() if not design or name not in DESIGN}
+    return [*design, ("options", _as_words(rest) or "none")]
 
 
 def _word(value: Any) -> str:
@@ -275,22 +310,9 @@ def cost_section(card: ModelCard) -> Section:
 
 
 def meaning_section(card: ModelCard) -> Section:
-    """Which harm, to whom."""
-    groups = [f"{axis}: {listed([visible(name) for name in names])}" for axis, names in card.groups.items()]
-    blocks: list[Block] = [
-        Paragraph(
-            "The audit assesses how strongly a model ties who a person is to what it lets them be. The harm in "
-            "question is stereotyping: when personas of one group are given a narrow set of occupations, interests, schooling "
-            "or social positions, people of that group are misrepresented wherever such personas are read, used as "
-            "examples or fed into other models (representational harm). When personas stand in for people in a "
-            "decision, it may also withhold opportunities from them."
-        ),
-        Paragraph(
-            "A high score says that the tie is strong, not that each single answer is wrong; a low score says that "
-            "this audit found no strong tie. Neither says what happens in a product: assess the use itself, with the people "
-            "concerned, and mitigate there. A difference between releases shows that something changed, not why."
-        ),
-    ]
+    """Which harm, to whom, in the words of the instrument."""
+    groups = [f"{visible(axis)}: {listed([visible(name) for name in names])}" for axis, names in card.groups.items()]
+    blocks: list[Block] = [Paragraph(text) for text in card.instrument.meaning]
     if groups:
         blocks += [Paragraph("Groups that this card makes statements about, as the audit categorizes them:")]
         blocks += [Bullets(tuple(groups))]

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from dashboards.instruments import PERSONA_BRAINSTORM, Instrument
 from dashboards.moved import MovedCell, MovedEvent
 from metrics.results import VERDICTS, Comparison, Score
 from registry.audits.channels import Channels
@@ -13,11 +14,6 @@ from registry.audits.plan import content_hash
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
-DEBIASED = "normalized-cramers-v-debiased"
-RAW = "normalized-cramers-v"
-PAPER = "normalized-cramers-v-paper"
-MEAN = "mean-normalized-cramers-v-debiased"
-NOISE_FLOOR = "noise-floor"
 TOP_1 = "top-1-share"
 TOP_2 = "top-2-share"
 EFFECTIVE_CATEGORIES = "effective-categories"
@@ -25,30 +21,21 @@ L1_GAP = "l1-gap"
 OVERALL = "overall"
 SEVERITIES = ("low", "medium", "high", "very high")
 
-CONTENT_WARNING = (
-    "This card reports stereotypes that a language model reproduced. Group names and associations on it may be "
-    "offensive or painful to read; they describe the model's answers, not the people."
-)
-LIMITS = (
-    "English only: the prompt and the categories are in English, and the categories carry the social order of the "
-    "places they were written in. Nothing here is shown for another language.",
-    "Structured output: the model was asked for short profiles in a fixed form. Free prose, tone and framing may "
-    "stereotype in ways that this form cannot show.",
-    "Text only: pictures, speech and tool use were not audited.",
-    "One wording: another prompt, a role or a system message may give other scores.",
-    "Small samples: at few personas or few requests an association may be noise. Read each score beside its noise "
-    "floor and its interval; an inconclusive result means too little data to tell, not that nothing changed.",
-    "The categories were not reviewed by people outside this project, and terms that fit none are counted, not used.",
-    "An association is not by itself a harm. Which harm, and to whom, depends on where the personas are used.",
-    "Not a certification: no score on this card says that a model is fit for a use.",
-)
+
+def axis_of(dimension: str) -> str:
+    """The first half of a dimension: whom it is about; a user may have named it.
+
+    >>> axis_of("sexual orientation x occupation"), axis_of("size x shape x words, standalone")
+    ('sexual orientation', 'size x shape')
+    """
+    return dimension.rpartition(" x ")[0]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPoint:
     """One audited release in the history of its family.
 
-    ``scores`` holds the debiased score of every bias dimension and the overall mean, with their intervals, and the noise
+    ``scores`` holds the headline score of every bias dimension and the overall mean, with their intervals, and the noise
     floor of every dimension; ``verdict`` is None for the first audit, which had nothing to be compared with.
     """
 
@@ -58,6 +45,7 @@ class HistoryPoint:
     scores: tuple[Score, ...]
     occasion: int = 1
     verdict: str | None = None
+    instrument: Instrument = PERSONA_BRAINSTORM
 
     @property
     def version(self) -> int:
@@ -74,12 +62,14 @@ class HistoryPoint:
 
     def floor(self) -> float | None:
         """Mean noise floor over the dimensions that have one; None when none has."""
-        floors = [score.value for score in self.scores if score.metric == NOISE_FLOOR and score.value is not None]
+        metric = self.instrument.noise_floor
+        floors = [score.value for score in self.scores if score.metric == metric and score.value is not None]
         return sum(floors) / len(floors) if floors else None
 
     def score(self, dimension: str) -> Score | None:
-        """The debiased score of ``dimension``, or the mean of ``"overall"``; None when this audit has none."""
-        return _found(self.scores, MEAN if dimension == OVERALL else DEBIASED, dimension, "")
+        """The headline score of ``dimension``, or the mean of ``"overall"``; None when this audit has none."""
+        metric = self.instrument.mean if dimension == OVERALL else self.instrument.headline
+        return next((score for score in self.scores if (score.metric, score.dimension) == (metric, dimension)), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +129,7 @@ class ModelCard:
     release, audit, channels : what was audited, the audit, and what came back besides the scores
     previous, previous_channels, previous_scores : the same of the release it is compared with; all absent without one
     dimensions : every bias dimension of the protocol, in the order of the tables
-    scores : all scores of the audit; each dimension needs one of `DEBIASED`, with a value or with its reason
+    scores : all scores of the audit; each dimension needs one of the headline metric, with a value or with its reason
     comparisons, verdict, why, policy : the comparison with the previous release and how it was judged;
         ``verdict`` is None when there was nothing to compare with; ``why`` then says so. ``previous`` may be the
         same release: a repeated audit is compared with the first one of its release
@@ -150,6 +140,7 @@ class ModelCard:
     scoring_parts : name and version of each part of the scoring version
     product_version, made_at : of the program that made the card, and when (ISO, with time zone)
     links : where the evidence is: label -> MLflow run id or address
+    instrument : how the protocol is told; content_warning, limits : of the instrument, and what there is to say besides
 
     Raises
     ------
@@ -183,10 +174,15 @@ class ModelCard:
     unmapped: tuple[UnmappedTerm, ...] = ()
     names: NameCoverage | None = None
     links: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    content_warning: str = CONTENT_WARNING
-    limits: tuple[str, ...] = LIMITS
+    instrument: Instrument = PERSONA_BRAINSTORM
+    content_warning: str = PERSONA_BRAINSTORM.content_warning
+    limits: tuple[str, ...] = PERSONA_BRAINSTORM.limits
+    _sides: tuple[_Rows, _Rows] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        told = self.instrument
+        single = (told.headline, told.noise_floor, told.paper)
+        object.__setattr__(self, "_sides", tuple(_Rows(side, single) for side in (self.scores, self.previous_scores)))
         self._refuse_empty()
         self._refuse_strangers()
         self._refuse_half_a_comparison()
@@ -213,10 +209,11 @@ class ModelCard:
         empty = [name for name, value in required.items() if not value]
         if empty:
             raise ValueError(f"a model card needs {', '.join(empty)}; fill the field in, half a card is not published")
-        unscored = [name for name in self.dimensions if self.score(DEBIASED, name) is None]
+        headline = self.instrument.headline
+        unscored = [name for name in self.dimensions if self.score(headline, name) is None]
         if unscored:
             raise ValueError(
-                f"a model card needs a score of {DEBIASED!r} for every bias dimension, there is none for "
+                f"a model card needs a score of {headline!r} for every bias dimension, there is none for "
                 f"{', '.join(unscored)}; what could not be measured is a score without value and with its reason"
             )
 
@@ -237,6 +234,11 @@ class ModelCard:
                 f"cells of {', '.join(sorted(unknown))} moved, which is no bias dimension of the card; hand in the "
                 "cells of its own comparison"
             )
+        if any(point.instrument != self.instrument for point in self.history):
+            raise ValueError(
+                f"a card told as {self.instrument.title!r} cannot show a history that is told otherwise; give every point "
+                "the card's instrument"
+            )
         if all(point.audit != self.audit.id for point in self.history):
             raise ValueError(f"the history does not hold audit {self.audit.id}, which the card is about; add its point")
 
@@ -255,7 +257,8 @@ class ModelCard:
                 f"a card that compares {self.release.uri} with {self.previous.uri} needs policy and previous_channels"
             )
         if self.verdict != "not measurable":
-            uncompared = [name for name in self.dimensions if self.comparison(DEBIASED, name) is None]
+            headline = self.instrument.headline
+            uncompared = [name for name in self.dimensions if self.comparison(headline, name) is None]
             if uncompared:
                 raise ValueError(
                     f"the verdict {self.verdict!r} needs a comparison of every bias dimension, there is none for "
@@ -264,11 +267,19 @@ class ModelCard:
 
     def score(self, metric: str, dimension: str, group: str = "") -> Score | None:
         """The score of this audit by metric, dimension and group; None when there is no such row."""
-        return _found(self.scores, metric, dimension, group)
+        return self._sides[0].one.get((metric, dimension, group))
 
     def previous_score(self, metric: str, dimension: str, group: str = "") -> Score | None:
         """The same row of the previous release."""
-        return _found(self.previous_scores, metric, dimension, group)
+        return self._sides[1].one.get((metric, dimension, group))
+
+    def grouped(self, metric: str, dimension: str) -> tuple[Score, ...]:
+        """The by-group scores of a metric in a dimension, as they were measured in order."""
+        return tuple(self._sides[0].grouped.get((metric, dimension), ()))
+
+    def of_metric(self, metric: str) -> tuple[Score, ...]:
+        """All scores of a metric, in order."""
+        return tuple(self._sides[0].metrics.get(metric, ()))
 
     def comparison(self, metric: str, dimension: str) -> Comparison | None:
         """The comparison of one metric in one dimension; None when there is none."""
@@ -278,6 +289,15 @@ class ModelCard:
         """The by-group scores of a metric, the largest value first and the ones without value last."""
         rows = [score for score in self.scores if score.metric == metric and score.group]
         return tuple(sorted(rows, key=lambda row: (row.value is None, -(row.value or 0.0), row.dimension, row.group)))
+
+    def is_pair(self, score: Score) -> bool:
+        """Whether a by-group score is of two groups, as in ``"male - female"``: both are groups of its dimension too."""
+        pieces = score.group.split(" - ")
+        one = self._sides[0].one
+        return any(
+            all((score.metric, score.dimension, " - ".join(half)) in one for half in (pieces[:at], pieces[at:]))
+            for at in range(1, len(pieces))
+        )
 
     @property
     def title(self) -> str:
@@ -298,29 +318,30 @@ class ModelCard:
     @property
     def axes(self) -> tuple[str, ...]:
         """The identity axes of the bias dimensions, in their order: ``"gender"`` of ``"gender x occupation"``."""
-        return tuple(dict.fromkeys(dimension.split(" x ")[0] for dimension in self.dimensions))
+        return tuple(dict.fromkeys(axis_of(dimension) for dimension in self.dimensions))
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """The groups that the audit found on each identity axis, by name."""
         found: dict[str, dict[str, None]] = {}
-        for score in self.scores:
-            if score.metric == TOP_1 and score.group:
-                found.setdefault(score.dimension.split(" x ")[0], {})[score.group] = None
+        for metric in (TOP_1, *(measure.metric for measure in self.instrument.measures)):
+            for score in self.of_metric(metric):
+                if score.group and not self.is_pair(score):
+                    found.setdefault(axis_of(score.dimension), {})[score.group] = None
         return {axis: tuple(sorted(found[axis])) for axis in self.axes if axis in found}
 
     def severity_counts(self, previous: bool = False) -> dict[str, int]:
-        """Number of bias dimensions by severity of the debiased score; the last count is of those not measurable."""
+        """Number of bias dimensions by severity of the headline score; the last count is of those not measurable."""
         counts = dict.fromkeys((*SEVERITIES, "not measurable"), 0)
         for dimension in self.dimensions:
-            score = (self.previous_score if previous else self.score)(DEBIASED, dimension)
+            score = (self.previous_score if previous else self.score)(self.instrument.headline, dimension)
             severity = score.severity if score is not None and score.value is not None else None
             counts[severity if severity in counts else "not measurable"] += 1
         return counts
 
     def verdict_counts(self) -> dict[str, int]:
         """Number of bias dimensions by verdict."""
-        rows = [self.comparison(DEBIASED, dimension) for dimension in self.dimensions]
+        rows = [self.comparison(self.instrument.headline, dimension) for dimension in self.dimensions]
         return {verdict: sum(row is not None and row.verdict == verdict for row in rows) for verdict in VERDICTS}
 
     def prompt_hashes(self) -> dict[str, str]:
@@ -328,6 +349,20 @@ class ModelCard:
         return {name: content_hash(text) for name, text in self.audit.plan.prompts.items()}
 
 
-def _found(scores: tuple[Score, ...], metric: str, dimension: str, group: str) -> Score | None:
-    wanted = (metric, dimension, group)
-    return next((score for score in scores if (score.metric, score.dimension, score.group) == wanted), None)
+class _Rows:
+    """Scores by what they are looked up by; of two of one name the first counts.
+
+    ``single`` : metrics of which a dimension has one row, which is found without its group
+    """
+
+    def __init__(self, scores: tuple[Score, ...], single: tuple[str, ...]) -> None:
+        self.one: dict[tuple[str, str, str], Score] = {}
+        self.grouped: dict[tuple[str, str], list[Score]] = {}
+        self.metrics: dict[str, list[Score]] = {}
+        for score in scores:
+            self.one.setdefault((score.metric, score.dimension, score.group), score)
+            self.metrics.setdefault(score.metric, []).append(score)
+            if score.metric in single:
+                self.one.setdefault((score.metric, score.dimension, ""), score)
+            if score.group:
+                self.grouped.setdefault((score.metric, score.dimension), []).append(score)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboards.blocks import Cell
 from dashboards.phrases import (
+    change_text,
     count_text,
     decimal_text,
     interval_text,
@@ -66,6 +67,42 @@ def share_cell(score: Score | None) -> Cell:
     if score.low is None or score.high is None:
         return Cell(percent_text(score.value), numeric=True)
     return Cell(f"{percent_text(score.value)} ({100 * score.low:.1f} to {100 * score.high:.1f})", numeric=True)
+
+
+def estimate_cell(score: Score | None) -> Cell:
+    """A number with its interval and its size, never one without the others."""
+    if score is None or score.value is None:
+        return score_cell(score)
+    return _sized(score_text(score.value), score)
+
+
+def difference_cell(score: Score | None) -> Cell:
+    """A difference with its sign and its interval; the size stands in a column of its own."""
+    if score is None or score.value is None:
+        return score_cell(score)
+    if score.low is None or score.high is None:
+        return Cell(f"{change_text(score.value)} (no interval was given)")
+    return Cell(f"{change_text(score.value)} ({interval_text(score.low, score.high)})", numeric=True)
+
+
+def statistic_cell(score: Score | None) -> Cell:
+    """A test statistic with its degrees of freedom."""
+    if score is None or score.statistic is None:
+        return Cell("no test", kind="missing")
+    df = f" (df {decimal_text(score.df)})" if score.df is not None else ""
+    return Cell(f"{score_text(score.statistic)}{df}", numeric=True)
+
+
+def size_cell(score: Score) -> Cell:
+    """Number of records and of their clusters."""
+    return Cell(size_text(score.n, score.n_clusters), numeric=True)
+
+
+def _sized(value: str, score: Score) -> Cell:
+    size = f"n {size_text(score.n, score.n_clusters)}"
+    if score.low is None or score.high is None:
+        return Cell(f"{value} (no interval was given), {size}")
+    return Cell(f"{value} ({interval_text(score.low, score.high)}), {size}", numeric=True)
 
 
 def left_off(count: int, what: str) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ stand inside a page with a strict content security policy. Lines and text take t
 
 from __future__ import annotations
 
-import io
-import threading
-from collections.abc import Callable
+import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Any
 
-from dashboards.card import DEBIASED, NOISE_FLOOR, OVERALL, ModelCard
-from dashboards.drawings import BLUE, GREEN, INK, ORANGE, inline_svg
+from dashboards.card import OVERALL, ModelCard
+from dashboards.drawings import BLUE, GREEN, INK, ORANGE, draw_mark, drawn, inline_svg
 from dashboards.history_sections import point_title
+from dashboards.messages import band_of
 from dashboards.phrases import interval_text, missing_text, score_text, visible
 from metrics.results import Score
 
@@ -31,8 +31,10 @@ _BANDS = (
 #: Verdicts that have a mark of their own.
 _MARKED = {"regressed": ("^", ORANGE), "improved": ("v", GREEN)}
 _ROW = 24
-# rcParams are global in matplotlib: one drawing at a time.
-_DRAWING = threading.Lock()
+#: Upper bounds below this, or below so many times the usual one, are always inside the picture.
+_NEAR, _FAR = 2.0, 3.0
+#: Room for the name of a dimension, in pixels: for that of so many letters, for each further one, and at most so many.
+_NAMES, _USUAL_NAME, _LETTER, _LONGEST_NAME = 190, 33, 6.1, 56
 
 
 def score_chart(card: ModelCard, *, narrow: bool = False) -> str:
@@ -48,17 +50,17 @@ def score_chart(card: ModelCard, *, narrow: bool = False) -> str:
     An ``<svg>`` element with title and description, ids beginning ``scores-`` (``scores-narrow-``).
     """
     row = _ROW + 14 if narrow else _ROW
-    breaks = sum(_axis_of(a) != _axis_of(b) for a, b in zip(card.dimensions, card.dimensions[1:], strict=False))
+    breaks = sum(_breaks(card.dimensions))
     height = row * len(card.dimensions) + 10 * breaks + 64 + (18 if narrow else 0)
-    width, left, right = (360, 8, 10) if narrow else (760, 190, 84)
+    width, left, right = (360, 8, 10) if narrow else (760, _room_for_names(card), 84)
 
     def draw(axes: Axes) -> None:
         _draw_scores(axes, card, height, row, narrow)
 
-    drawn = _svg(draw, width, height, (left, 26, right, 58 if narrow else 40))
+    text = drawn(draw, width, height, (left, 26, right, 58 if narrow else 40))
     compared = f" and of {card.previous_title}" if card.previous else ""
     name = f"Scores of {visible(card.family)}, {card.title}{compared}"
-    return inline_svg(drawn, "scores-narrow" if narrow else "scores", name, _described_scores(card))
+    return inline_svg(text, "scores-narrow" if narrow else "scores", name, _described_scores(card))
 
 
 def history_chart(card: ModelCard, *, narrow: bool = False) -> str:
@@ -73,43 +75,9 @@ def history_chart(card: ModelCard, *, narrow: bool = False) -> str:
     def draw(axes: Axes) -> None:
         _draw_history(axes, card, narrow)
 
-    drawn = _svg(draw, width, height, (38, 14, 64 if narrow else 84, 44))
+    text = drawn(draw, width, height, (38, 14, 64 if narrow else 84, 44))
     name = f"Mean score of {visible(card.family)} over its releases"
-    return inline_svg(drawn, "history-narrow" if narrow else "history", name, _described_history(card))
-
-
-def _svg(draw: Callable[[Axes], None], width: int, height: int, margins: tuple[int, int, int, int]) -> str:
-    """Draw on axes within margins (left, top, right, bottom), all in pixels of the picture."""
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    left, top, right, bottom = margins
-    with _DRAWING, matplotlib.rc_context():
-        matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: it can be read, searched and copied
-        matplotlib.rcParams["svg.hashsalt"] = "spiritlevel"
-        matplotlib.rcParams["text.parse_math"] = False  # a dollar sign in a name is a dollar sign
-        matplotlib.rcParams["font.family"] = ["DejaVu Sans"]  # comes with matplotlib: the same widths everywhere
-        figure = Figure(figsize=(width / 72, height / 72), dpi=72)
-        FigureCanvasSVG(figure)
-        figure.patch.set_gid("panel")
-        axes = figure.add_axes(
-            (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
-        )
-        axes.patch.set_visible(False)
-        axes.set_xticks([])
-        axes.set_yticks([])
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        draw(axes)
-        target = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(target, format="svg", metadata=nothing)
-    return target.getvalue()
-
-
-def _axis_of(dimension: str) -> str:
-    return dimension.split(" x ")[0]
+    return inline_svg(text, "history-narrow" if narrow else "history", name, _described_history(card))
 
 
 def _end(scores: list[Score | None]) -> float:
@@ -120,13 +88,37 @@ def _end(scores: list[Score | None]) -> float:
     return max(1.2, *(1.05 * value for value in values)) if values else 1.2
 
 
+def _shown_scores(card: ModelCard) -> list[Score]:
+    """The scores of both releases and the noise floors, where there are any."""
+    told = card.instrument
+    picks = ((card.score, told.headline), (card.previous_score, told.headline), (card.score, told.noise_floor))
+    found = [pick(metric, name) for name in card.dimensions for pick, metric in picks]
+    return [score for score in found if score is not None]
+
+
+def _score_end(card: ModelCard) -> float:
+    """The end of the score axis: beyond every point, and beyond all bounds but far ones.
+
+    With two prompt cells an interval can be many times as wide as the others; the bands would be a few pixels then.
+    """
+    scores = _shown_scores(card)
+    bounds = sorted(score.high for score in scores if score.high is not None)
+    far = max(_NEAR, _FAR * bounds[len(bounds) // 2]) if bounds else _NEAR
+    near = [dataclasses.replace(s, high=None) if s.high is not None and s.high > far else s for s in scores]
+    return _end([*near])
+
+
+def reaches_beyond(card: ModelCard) -> bool:
+    """Whether an interval goes beyond the end of the score chart."""
+    end = _score_end(card)
+    return any(score.high is not None and score.high > end for score in _shown_scores(card))
+
+
 def _draw_scores(axes: Axes, card: ModelCard, height: int, row: int, narrow: bool) -> None:
-    names = card.dimensions
-    drawn = [pick(DEBIASED, name) for name in names for pick in (card.score, card.previous_score)]
-    end = _end([*drawn, *(card.score(NOISE_FLOOR, name) for name in names)])
-    places, place = [], 0.0
-    for index, name in enumerate(names):
-        place += row + (10 if index and _axis_of(name) != _axis_of(names[index - 1]) else 0)
+    names, end = card.dimensions, _score_end(card)
+    places, place, gaps = [], 0.0, _breaks(names)
+    for index in range(len(names)):
+        place += row + 10 * gaps[index]
         places.append(place)
     axes.set_xlim(0, end)
     axes.set_ylim(place + row / 2, row / 2)
@@ -136,11 +128,11 @@ def _draw_scores(axes: Axes, card: ModelCard, height: int, row: int, narrow: boo
         _draw_row(axes, card, name, middle)
         if narrow:
             verdict = _verdict(card, name)
-            told = f"{name}: {verdict}" if verdict in _MARKED else name
+            label = f"{_named(name)}: {verdict}" if verdict in _MARKED else _named(name)
             weight = "bold" if verdict in _MARKED else "normal"
-            axes.text(0.01, at - row / 2 + 9, told, ha="left", va="center", size=10.5, color=INK, weight=weight)
+            axes.text(0.01, at - row / 2 + 9, label, ha="left", va="center", size=10.5, color=INK, weight=weight)
             continue
-        axes.text(-0.015 * end, at, name, ha="right", va="center", size=11, color=INK)
+        axes.text(-0.015 * end, at, _named(name), ha="right", va="center", size=11, color=INK)
         if _verdict(card, name) in _MARKED:
             axes.annotate(_verdict(card, name), (1, at), (6, 0), xycoords=("axes fraction", "data"), weight="bold",
                           textcoords="offset points", ha="left", va="center", size=10.5, color=INK)  # fmt: skip
@@ -148,6 +140,25 @@ def _draw_scores(axes: Axes, card: ModelCard, height: int, row: int, narrow: boo
         axes.annotate(f"{tick:g}", (tick, 0), (0, -4), xycoords=("data", "axes fraction"), textcoords="offset points",
                       ha="center" if tick or not narrow else "left", va="top", size=10, color=INK)  # fmt: skip
     _draw_key(axes, card, narrow)
+
+
+def _named(dimension: str) -> str:
+    """A dimension as it is written beside its row; a user may have named half of it."""
+    return visible(dimension, limit=_LONGEST_NAME)
+
+
+def _room_for_names(card: ModelCard) -> int:
+    longest = max(len(_named(dimension)) for dimension in card.dimensions)
+    return _NAMES + int(_LETTER * max(0, min(longest, _LONGEST_NAME) - _USUAL_NAME))
+
+
+def _breaks(dimensions: tuple[str, ...]) -> list[bool]:
+    """Whether there is a space before each row: where another axis begins, or another mode of one that is in runs."""
+    bands = [band_of(dimension) for dimension in dimensions]
+    runs = sum(one != other for one, other in itertools.pairwise(bands)) + 1
+    if runs > len(set(bands)):
+        bands = [(axis, "") for axis, _ in bands]
+    return [False, *(one != other for one, other in itertools.pairwise(bands))]
 
 
 def _draw_bands(axes: Axes, end: float, upright: bool) -> None:
@@ -162,7 +173,11 @@ def _draw_bands(axes: Axes, end: float, upright: bool) -> None:
                 "xytext": (0, 5),
                 "xycoords": ("data", "axes fraction"),
             }
-            axes.annotate(severity, **where, textcoords="offset points", ha="center", va="bottom", size=10, color=INK)
+            width = (upper - low) / end * axes.get_window_extent().width
+            if width >= 5 * len(severity):  # else it would run into the next
+                axes.annotate(
+                    severity, **where, textcoords="offset points", ha="center", va="bottom", size=10, color=INK
+                )
         else:
             axes.axhspan(low, upper, color=INK, alpha=alpha, linewidth=0)
             axes.axhline(low, color=INK, alpha=0.35, linewidth=0.8, linestyle=":" if low else "-")
@@ -171,7 +186,7 @@ def _draw_bands(axes: Axes, end: float, upright: bool) -> None:
 
 
 def _verdict(card: ModelCard, dimension: str) -> str:
-    comparison = card.comparison(DEBIASED, dimension)
+    comparison = card.comparison(card.instrument.headline, dimension)
     return comparison.verdict if comparison is not None else ""
 
 
@@ -181,10 +196,11 @@ def _look(verdict: str | None) -> tuple[str, str]:
 
 
 def _draw_row(axes: Axes, card: ModelCard, name: str, at: float) -> None:
-    current, previous = card.score(DEBIASED, name), card.previous_score(DEBIASED, name)
+    headline, noise = card.instrument.headline, card.instrument.noise_floor
+    current, previous = card.score(headline, name), card.previous_score(headline, name)
     verdict = _verdict(card, name)
     shift = 4 if card.previous is not None else 0
-    floor = card.score(NOISE_FLOOR, name)
+    floor = card.score(noise, name)
     if floor is not None and floor.value is not None:
         axes.plot([floor.value] * 2, [at - 9, at + 9], color=INK, alpha=0.75, linewidth=1.6)
     if previous is not None:
@@ -204,6 +220,8 @@ def _draw_point(axes: Axes, score: Score, at: float, marker: str, colour: str, h
         style = (0, (2.5, 2)) if hollow else "-"
         ends = [max(score.low, 0.0), score.high]
         axes.plot(ends, [at, at], color=colour, linewidth=1.2 if hollow else 2, linestyle=style)
+        if score.high > (end := axes.get_xlim()[1]):
+            axes.plot([end], [at], ">", color=colour, markersize=5, clip_on=False)
     size = 6 if marker == "o" else 8
     face = "none" if hollow else colour
     axes.plot(
@@ -237,27 +255,7 @@ def _draw_key(axes: Axes, card: ModelCard, narrow: bool) -> None:
             "va": "center",
         }
         axes.annotate(label, xytext=(across + 12, down), ha="left", size=10, color=INK, **centre)
-        _draw_mark(axes, marker, colour, hollow, (across + 4, down))
-
-
-def _draw_mark(axes: Axes, marker: str, colour: str, hollow: bool, offset: tuple[float, float]) -> None:
-    from matplotlib.transforms import IdentityTransform, ScaledTranslation
-
-    # Offsets are pixels of the picture, which is drawn at 72 pixels an inch (see _svg).
-    moved = axes.transAxes + ScaledTranslation(*offset, IdentityTransform())
-    face = "none" if hollow else colour
-    size = 10 if marker == "|" else 7
-    axes.plot(
-        [0],
-        [0],
-        marker,
-        color=colour,
-        markerfacecolor=face,
-        markersize=size,
-        markeredgewidth=1.4,
-        transform=moved,
-        clip_on=False,
-    )
+        draw_mark(axes, marker, colour, hollow, (across + 4, down))
 
 
 def _draw_history(axes: Axes, card: ModelCard, narrow: bool) -> None:
@@ -309,10 +307,10 @@ def _told(score: Score | None) -> str:
 def _described_scores(card: ModelCard) -> str:
     parts = []
     for name in card.dimensions:
-        comparison = card.comparison(DEBIASED, name)
-        before = f"{_told(card.previous_score(DEBIASED, name))}, then " if card.previous else ""
-        verdict = f", {comparison.verdict}" if comparison else ""
-        parts.append(f"{name}: {before}{_told(card.score(DEBIASED, name))}{verdict}")
+        headline = card.instrument.headline
+        before = f"{_told(card.previous_score(headline, name))}, then " if card.previous else ""
+        verdict = f", {_verdict(card, name)}" if _verdict(card, name) else ""
+        parts.append(f"{visible(name)}: {before}{_told(card.score(headline, name))}{verdict}")
     return f"One row per bias dimension, score with 95 % interval. {'; '.join(parts)}."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from dashboards.audit_sections import (
     asked_section,
@@ -14,12 +15,15 @@ from dashboards.audit_sections import (
     meaning_section,
 )
 from dashboards.blocks import Section
-from dashboards.card import MEAN, OVERALL, ModelCard
+from dashboards.card import OVERALL, ModelCard
 from dashboards.group_sections import concentration_section
 from dashboards.history_sections import history_section
+from dashboards.message_sections import amplification_section, gaps_section
 from dashboards.moved_sections import moved_sections
+from dashboards.paper_sections import classical_section, paper_section
 from dashboards.phrases import count_text, percent_text, score_text, sentence_start, visible
 from dashboards.results_sections import dimensions_section, severity_section
+from dashboards.word_sections import lexicons_section, words_section
 
 _RELATION = {
     "regressed": "has regressed against",
@@ -29,6 +33,16 @@ _RELATION = {
     "not measurable": "could not be compared with",
 }
 _MOST_WHY = 600
+#: What an instrument's ``sections`` name.
+_SECTIONS: dict[str, Callable[[ModelCard], Section]] = {
+    "concentration": concentration_section,
+    "gaps": gaps_section,
+    "paper-mode": paper_section,
+    "amplification": amplification_section,
+    "words": words_section,
+    "lexicons": lexicons_section,
+    "classical": classical_section,
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,7 +83,10 @@ def facts(card: ModelCard) -> tuple[Fact, ...]:
     return (
         _mean_fact(card),
         second,
-        Fact("Personas", f"{count_text(card.channels.usable)} from {count_text(card.channels.answered)} answers"),
+        Fact(
+            sentence_start(card.instrument.unit),
+            f"{count_text(card.channels.usable)} from {count_text(card.channels.answered)} answers",
+        ),
         Fact("Usable answers", "not measurable: nothing was asked for" if coverage is None else percent_text(coverage)),
     )
 
@@ -82,7 +99,7 @@ def _mean_fact(card: ModelCard) -> Fact:
     """The overall mean, before and now; over how many dimensions when some could not be measured."""
     words = []
     for previous in (True, False) if card.previous else (False,):
-        score = (card.previous_score if previous else card.score)(MEAN, OVERALL)
+        score = (card.previous_score if previous else card.score)(card.instrument.mean, OVERALL)
         unmeasured = card.severity_counts(previous)["not measurable"]
         over = f" (over {_of(len(card.dimensions) - unmeasured, card)} dimensions)" if unmeasured else ""
         words.append("not measurable" if score is None or score.value is None else score_text(score.value) + over)
@@ -96,9 +113,9 @@ def contents(card: ModelCard) -> tuple[Section, ...]:
         *moved_sections(card),
         severity_section(card),
         coverage_section(card),
-        concentration_section(card),
+        *(_SECTIONS[name](card) for name in card.instrument.sections),
         history_section(card),
-        categories_section(card),
+        *((categories_section(card),) if card.instrument.categories else ()),
         asked_section(card),
         cost_section(card),
         meaning_section(card),

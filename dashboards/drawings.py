@@ -1,9 +1,17 @@
-"""From matplotlib's SVG file to an SVG element that may stand inside a page with a strict security policy."""
+"""Drawing with matplotlib, and from its SVG file to an SVG element that may stand inside a page with a strict policy."""
 
 from __future__ import annotations
 
+import io
 import re
+import threading
+import warnings
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Stands for the colour of the surrounding text: drawn in this colour, written as ``currentColor``.
 INK = "#010203"
@@ -14,6 +22,62 @@ _SVG = "http://www.w3.org/2000/svg"
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FONTS = "system-ui, sans-serif"
+# rcParams are global in matplotlib: one drawing at a time.
+_DRAWING = threading.Lock()
+
+
+def drawn(draw: Callable[[Axes], None], width: int, height: int, margins: tuple[int, int, int, int]) -> str:
+    """An SVG file: drawn on axes within margins (left, top, right, bottom), all in pixels of the picture."""
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    left, top, right, bottom = margins
+    with _DRAWING, matplotlib.rc_context(), warnings.catch_warnings():
+        # The reader's own font shows what DejaVu Sans has no shape for.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
+        matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: it can be read, searched and copied
+        matplotlib.rcParams["svg.hashsalt"] = "spiritlevel"
+        matplotlib.rcParams["text.parse_math"] = False  # a dollar sign in a name is a dollar sign
+        matplotlib.rcParams["font.family"] = ["DejaVu Sans"]  # comes with matplotlib: the same widths everywhere
+        figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+        FigureCanvasSVG(figure)
+        figure.patch.set_gid("panel")
+        axes = figure.add_axes(
+            (left / width, bottom / height, (width - left - right) / width, (height - top - bottom) / height)
+        )
+        axes.patch.set_visible(False)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        draw(axes)
+        target = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(target, format="svg", metadata=nothing)
+    return target.getvalue()
+
+
+def draw_mark(axes: Axes, marker: str, colour: str, hollow: bool, offset: tuple[float, float]) -> None:
+    """A mark of a key, at an offset in pixels from the lower left corner of the axes."""
+    from matplotlib.transforms import IdentityTransform, ScaledTranslation
+
+    # Offsets are pixels of the picture, which is drawn at 72 pixels an inch.
+    moved = axes.transAxes + ScaledTranslation(*offset, IdentityTransform())
+    face = "none" if hollow else colour
+    size = 10 if marker == "|" else 7
+    axes.plot(
+        [0],
+        [0],
+        marker,
+        color=colour,
+        markerfacecolor=face,
+        markersize=size,
+        markeredgewidth=1.4,
+        transform=moved,
+        clip_on=False,
+    )
 
 
 def inline_svg(text: str, prefix: str, title: str, description: str) -> str:

@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Any
 
+from dashboards.instruments import PERSONA_BRAINSTORM, Instrument
 from dashboards.markdown_card import escape_markdown
 from dashboards.phrases import count_text, interval_text, listed, score_text, visible
 from metrics.results import Comparison
@@ -24,10 +25,6 @@ HOW_JUDGED = (
     "Each score is judged by its own 95 % interval, not adjusted for the number of dimensions: it fails above its "
     "threshold, passes at or below it, and is undecided when the interval straddles it. Comparisons are adjusted over "
     "their dimensions."
-)
-WHAT_PASSING_SAYS = (
-    "A pass says that these associations were not found beyond their thresholds in these answers. It is an assessment, "
-    "not a statement that the release does no harm."
 )
 
 _LONGEST_WHY = 600
@@ -43,8 +40,8 @@ class GateCheck:
     name : the bias dimension, or the release that was compared with
     outcome : ``passed``, ``failed``, ``undecided``, or ``left out`` by configuration
     why : the reason in words
-    value, low, high : debiased score and its 95 % interval; threshold : what it was held against
-    n, n_clusters : personas and the answers they came from
+    value, low, high : headline score and its 95 % interval; threshold : what it was held against
+    n, n_clusters : records and their clusters: personas and the answers they came from, messages and their prompt cells
     verdict, against, against_audit, rows : of a comparison: its verdict, the other release, its audit, the dimensions
     """
 
@@ -98,7 +95,8 @@ class GateResult:
     Parameters
     ----------
     release, model, protocol, audit, occasion, audited_at : what was judged
-    scoring_version : how it was measured; personas, answers : from how much
+    scoring_version : how it was measured; records, answers : from how much
+    instrument : how the protocol is told
     tier : the tier whose checks decide; None for those of the gate itself
     checks : those that decide; tiers : all that are configured, from the least to the most demanding
     notes : what a reader must know besides
@@ -111,7 +109,7 @@ class GateResult:
     occasion: int
     audited_at: str
     scoring_version: str
-    personas: int
+    records: int
     answers: int
     checks: tuple[GateCheck, ...]
     made_at: str
@@ -119,10 +117,25 @@ class GateResult:
     tier: str | None = None
     tiers: tuple[TierResult, ...] = ()
     notes: tuple[str, ...] = ()
+    instrument: Instrument = PERSONA_BRAINSTORM
 
     @property
     def outcome(self) -> str:
         return outcome_of(self.checks)
+
+    @property
+    def size_text(self) -> str:
+        """From how much it was judged, in words."""
+        return f"{count_text(self.records)} {self.instrument.unit} in {count_text(self.answers)} answers"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know besides: of this result, and of every gate."""
+        says = (
+            f"A pass says that these {self.instrument.tie}s were not found beyond their thresholds in these answers. It is an "
+            "assessment, not a statement that the release does no harm."
+        )
+        return (*self.notes, HOW_JUDGED, says)
 
     @property
     def exit_code(self) -> int:
@@ -181,7 +194,9 @@ def gate_document(result: GateResult) -> dict[str, Any]:
         "exit_code": result.exit_code,
         "headline": result.headline,
         **fields,
-        "personas": result.personas,
+        "personas": result.records if result.instrument.unit == "personas" else None,
+        "unit": result.instrument.unit,
+        "records": result.records,
         "answers": result.answers,
         "tier": result.tier,
         "checks": [dataclasses.asdict(check) for check in result.checks],
@@ -199,7 +214,7 @@ def gate_document(result: GateResult) -> dict[str, Any]:
             for tier in result.tiers
         ],
         "rollout": result.rollout.name if result.rollout else None,
-        "notes": [*result.notes, HOW_JUDGED, WHAT_PASSING_SAYS],
+        "notes": list(result.remarks),
         "product_version": result.product_version,
         "made_at": result.made_at,
     }
@@ -257,7 +272,7 @@ def _properties(result: GateResult) -> dict[str, str]:
         "scoring version": result.scoring_version,
         "tier": result.tier or "",
         "rollout": result.rollout_text,
-        "notes": " ".join([*result.notes, HOW_JUDGED, WHAT_PASSING_SAYS]),
+        "notes": " ".join(result.remarks),
     }
 
 
@@ -283,23 +298,22 @@ def _found(check: GateCheck) -> str:
 def gate_markdown(result: GateResult) -> str:
     """A gate's result for a comment on a pull request: the verdict, then what did not pass; the rest is folded away."""
     where = f"{result.release} ({result.model}), {result.protocol} audit {result.audit} of {result.audited_at[:10]}"
-    size = f"{count_text(result.personas)} personas in {count_text(result.answers)} answers"
     tier = f", tier {_text(result.tier)}" if result.tier else ""
     parts = [
         f"**Bias gate{tier}: {result.outcome}.** {_text(result.headline)}",
-        _text(f"{where}; {size}."),
+        _text(f"{where}; {result.size_text}."),
     ]
     if open_checks := result.of_outcome(FAILED, UNDECIDED):
-        parts.append(_table(open_checks))
+        parts.append(_table(open_checks, result.instrument.unit))
     if result.rollout_text:
         parts.append(f"**Rollout.** {_text(result.rollout_text)}.")
     if rest := result.of_outcome(PASSED, LEFT_OUT):
         parts += [
             f"<details><summary>{len(rest)} checks that passed or were left out</summary>",
-            _table(rest),
+            _table(rest, result.instrument.unit),
             "</details>",
         ]
-    parts += [_text(note) for note in (*result.notes, HOW_JUDGED, WHAT_PASSING_SAYS)]
+    parts += [_text(note) for note in result.remarks]
     made = f"Made by spiritlevel {result.product_version} on {result.made_at}."
     return "\n\n".join([*parts, _text(made)]) + "\n"
 
@@ -308,8 +322,9 @@ def _text(text: str) -> str:
     return escape_markdown(visible(text, limit=_LONGEST_WHY))
 
 
-def _table(checks: Sequence[GateCheck]) -> str:
-    lines = ["| check | outcome | found (95 % interval) | threshold | personas | why |", "|---|---|---|---:|---:|---|"]
+def _table(checks: Sequence[GateCheck], unit: str) -> str:
+    head = f"| check | outcome | found (95 % interval) | threshold | {escape_markdown(unit)} | why |"
+    lines = [head, "|---|---|---|---:|---:|---|"]
     for check in checks:
         cells = (
             escape_markdown(visible(check.name)),

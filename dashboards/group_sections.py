@@ -31,7 +31,7 @@ def _concentration_table(card: ModelCard) -> Table | None:
         rows.append(
             (
                 Cell(visible(top.group)),
-                Cell(top.dimension),
+                Cell(visible(top.dimension)),
                 share_cell(top),
                 share_cell(second),
                 decimal_cell(effective),
@@ -50,7 +50,7 @@ def _gap_table(card: ModelCard) -> Table | None:
     rows = [
         (
             Cell(visible(gap.group)),
-            Cell(gap.dimension),
+            Cell(visible(gap.dimension)),
             _points_cell(gap),
             Cell(count_text(gap.n), numeric=True),
             Cell(visible(gap.method, limit=200) or "not stated", kind="" if gap.method else "missing"),

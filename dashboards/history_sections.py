@@ -13,10 +13,11 @@ def history_section(card: ModelCard) -> Section:
     """All audited releases of the family: the mean as a line, every dimension as a row."""
     blocks: list[Block] = []
     if len(card.history) > 1:
+        floor = card.instrument.floor("that audit's size")
         caption = (
             "Mean score over all bias dimensions at each audit, in order (the distances are not to scale in time), "
-            "with 95 % intervals. The level stroke is the mean noise floor: what no association at all would score at that "
-            "audit's size. The table below holds the numbers."
+            "with 95 % intervals. The level stroke is the mean noise floor: "
+            f"{floor}. The table below holds the numbers."
         )
         blocks.append(Picture("history", caption))
     else:
@@ -48,7 +49,7 @@ def _history_table(card: ModelCard) -> Table:
         (Cell("its 95 % interval"), *(interval_cell(score) for score in overall)),
     ]
     rows += [
-        (Cell(dimension), *(score_cell(point.score(dimension), absent) for point in points))
+        (Cell(visible(dimension)), *(score_cell(point.score(dimension), absent) for point in points))
         for dimension in card.dimensions
     ]
     return Table(

@@ -13,9 +13,10 @@ from dashboards.blocks import Bullets, Code, Paragraph, Picture, Table
 from dashboards.card import ModelCard
 from dashboards.charts import history_chart, score_chart
 from dashboards.contents import contents, facts, headline, subtitle, title
+from dashboards.gap_chart import gap_chart
 from dashboards.phrases import visible
 
-_CHARTS = {"scores": score_chart, "history": history_chart}
+_CHARTS = {"scores": score_chart, "history": history_chart, "gaps": gap_chart}
 _KINDS = {Paragraph: "paragraph", Bullets: "bullets", Table: "table", Code: "code", Picture: "picture"}
 
 
@@ -55,7 +56,8 @@ def html(card: ModelCard) -> str:
     """
     templates = _templates()
     # Without surrounding white space: the policy hashes the exact text of the element.
-    style = templates.get_template("card.css").render().strip()
+    sheets = ("card.css", *(("messages.css",) if card.instrument.measures else ()))
+    style = "".join(templates.get_template(name).render() for name in sheets).strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     sections = contents(card)
     charts = {

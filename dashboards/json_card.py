@@ -29,6 +29,7 @@ def _document(card: ModelCard) -> dict[str, Any]:
         "verdict": card.verdict,
         "why": card.why,
         "content_warning": card.content_warning,
+        "instrument": card.instrument.as_json(),
         "release": _release(card.release),
         "previous": _release(card.previous) if card.previous else None,
         "audit": _audit(card),

@@ -8,17 +8,11 @@ from dashboards.blocks import Block, Cell, Paragraph, Section, Table
 from dashboards.card import ModelCard
 from dashboards.cells import MOST_ROWS, left_off, probability_cell
 from dashboards.moved import Example, MovedCell, MovedEvent
-from dashboards.phrases import count_text, percent_text, visible
+from dashboards.phrases import count_text, percent_text, sentence_start, visible
 
 _ARROW = " → "
 #: Longest answered term of an example that is printed whole; an example has eight of them.
 _LONGEST = 60
-_MEANING = (
-    "The cells that carry the change of each bias dimension that regressed or improved. Share of the row: how many of "
-    "the row's personas are in the column, which is what a reader would count. Share of all: the same among all "
-    "personas, which is what the row would have if it made no difference. The contribution is the cell's part of the "
-    "change of V squared; a positive one moved away from independence."
-)
 _CHANCE = "q values are adjusted over all cells of the changed dimensions together. Cells above alpha may be chance."
 _PLACES = (
     "Examples are the first matching records of each audit, as answered; request and record are the columns request "
@@ -34,9 +28,18 @@ def moved_sections(card: ModelCard) -> tuple[Section, ...]:
     """The section of a card whose comparison has cells or events; none for another."""
     blocks: list[Block] = []
     if card.cells:
-        blocks += [Paragraph(_MEANING), _cell_table(card)]
+        blocks += [Paragraph(_meaning(card.instrument.unit)), _cell_table(card)]
     blocks += [table for table in (_example_table(card), _event_table(card)) if table is not None]
     return (Section("moved", "Which cells moved", tuple(blocks)),) if blocks else ()
+
+
+def _meaning(unit: str) -> str:
+    return (
+        "The cells that carry the change of each bias dimension that regressed or improved. Share of the row: how many of "
+        f"the row's {unit} are in the column, which is what a reader would count. Share of all: the same among all "
+        f"{unit}, which is what the row would have if it made no difference. The contribution is the cell's part of the "
+        "change of V squared; a positive one moved away from independence."
+    )
 
 
 def terms_text(example: Example) -> str:
@@ -75,7 +78,7 @@ def _cell_table(card: ModelCard) -> Table:
         "Bias dimension",
         "Share of the row, before → now",
         "Share of all, before → now",
-        "Personas in the cell",
+        f"{sentence_start(card.instrument.unit)} in the cell",
         "Which way",
         "Contribution to V²",
         "q, either way",
@@ -142,6 +145,7 @@ def _event_table(card: ModelCard) -> Table | None:
         )
     if not rows:
         return None
-    columns = ("Category", "Attribute", "What happened", "Personas, before → now", "q, either way")
+    unit = sentence_start(card.instrument.unit)
+    columns = ("Category", "Attribute", "What happened", f"{unit}, before → now", "q, either way")
     notes = (_EVENTS, *left_off(len(card.events), "categories"))
     return Table("event-table", "Categories that are new or have vanished", columns, tuple(rows), notes)

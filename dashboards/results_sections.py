@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dashboards.blocks import Block, Cell, Picture, Section, Table
-from dashboards.card import DEBIASED, MEAN, NOISE_FLOOR, OVERALL, PAPER, ModelCard
+from dashboards.card import OVERALL, ModelCard
 from dashboards.cells import interval_cell, probability_cell, score_cell, severity_cell, size_text
+from dashboards.charts import reaches_beyond
+from dashboards.messages import largest_difference
 from dashboards.phrases import (
     change_text,
     count_text,
@@ -56,14 +58,15 @@ def _score_caption(card: ModelCard) -> str:
     if card.previous is not None:
         parts.append(f"; hollow marks and dashed lines: {card.previous_title}")
     parts.append(
-        ". Lines are 95 % intervals of each release's own score. The short upright tick is the noise floor: what no "
-        "association at all would score at this size. "
+        ". Lines are 95 % intervals of each release's own score. The short upright tick is the noise floor: "
+        f"{card.instrument.floor()}. "
     )
     if card.previous is not None:
         parts.append("An upward triangle has regressed, a downward one has improved. ")
-    return "".join(
-        [*parts, "The table below gives the same scores where no rare category was merged for the comparison."]
-    )
+    if reaches_beyond(card):
+        parts.append("An arrow at the edge says that an interval goes beyond the picture. ")
+    merged = " where no rare category was merged for the comparison" if card.instrument.categories else ""
+    return "".join([*parts, f"The table below gives the same scores{merged}."])
 
 
 def _dimension_table(card: ModelCard) -> Table:
@@ -75,18 +78,14 @@ def _dimension_table(card: ModelCard) -> Table:
         *(first if compared else ("Score", "95 % interval")),
         "Severity",
         "Noise floor",
-        "n (requests)",
-        "Paper mode",
+        f"n ({card.instrument.clusters})",
+        *(("Paper mode",) if card.instrument.paper else ()),
+        *(("Largest difference (95 % interval)",) if card.instrument.measures else ()),
     )
-    notes = [
-        "Scores are normalized Cramér's V on the scale corrected for finite samples (severity: low below 0.33, medium "
-        "below 0.66, high up to 1.00, very high above). n counts personas; in brackets the requests they came from, "
-        "which are the unit of every test. The paper-mode score removes exact duplicates first and is not corrected: "
-        "it is comparable with published tables, not with the first column.",
-    ]
-    merged = [row for row in card.comparisons if row.merged and row.metric == DEBIASED]
+    notes = [card.instrument.scale]
+    merged = [row for row in card.comparisons if row.merged and row.metric == card.instrument.headline]
     if merged:
-        told = "; ".join(f"{row.dimension}: {_some(row.merged)}" for row in merged)
+        told = "; ".join(f"{visible(row.dimension)}: {_some(row.merged)}" for row in merged)
         notes.append(
             f"Categories too rare to compare were merged in both releases ({told}); there the compared scores may "
             "differ a little from each release's own."
@@ -95,7 +94,7 @@ def _dimension_table(card: ModelCard) -> Table:
     against = f" against {card.previous_title}" if card.previous else ""
     return Table(
         "dimension-table",
-        f"Association of identity and social attributes in {card.title}{against}",
+        f"{card.instrument.caption} in {card.title}{against}",
         columns,
         rows,
         tuple(notes),
@@ -108,12 +107,13 @@ def _some(terms: tuple[str, ...], most: int = 6) -> str:
 
 
 def _dimension_row(card: ModelCard, dimension: str) -> tuple[Cell, ...]:
-    score = card.score(DEBIASED, dimension)
-    comparison = card.comparison(DEBIASED, dimension)
+    told = card.instrument
+    score = card.score(told.headline, dimension)
+    comparison = card.comparison(told.headline, dimension)
     result: tuple[Cell, ...]
     if card.previous is not None:
         result = (
-            _course_cell(comparison, card.previous_score(DEBIASED, dimension), score),
+            _course_cell(comparison, card.previous_score(told.headline, dimension), score),
             _change_cell(comparison),
             probability_cell(comparison.qvalue_up if comparison else None),
             _verdict_cell(comparison),
@@ -122,16 +122,28 @@ def _dimension_row(card: ModelCard, dimension: str) -> tuple[Cell, ...]:
         result = (score_cell(score), interval_cell(score))
     return _told_once(
         (
-            Cell(dimension),
+            Cell(visible(dimension)),
             *result,
             severity_cell(score),
-            score_cell(card.score(NOISE_FLOOR, dimension)),
+            score_cell(card.score(told.noise_floor, dimension)),
             Cell(size_text(score.n, score.n_clusters), numeric=True)
             if score
             else Cell("not measurable", kind="missing"),
-            score_cell(card.score(PAPER, dimension)),
+            *((score_cell(card.score(told.paper, dimension)),) if told.paper else ()),
+            *((_difference_cell(card, dimension),) if told.measures else ()),
         )
     )
+
+
+def _difference_cell(card: ModelCard, dimension: str) -> Cell:
+    """Which two groups are farthest apart, and which way: a gap has no sign."""
+    found = largest_difference(card, dimension)
+    if found is None or found.value is None:
+        return Cell("this audit has no such difference", kind="missing")
+    value = change_text(found.value)
+    if found.low is None or found.high is None:
+        return Cell(f"{visible(found.group)}: {value} (no interval was given)")
+    return Cell(f"{visible(found.group)}: {value} ({interval_text(found.low, found.high)})")
 
 
 def _told_once(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
@@ -153,11 +165,11 @@ def _reason_table(card: ModelCard) -> Table:
         "p, increase",
         "q, either way",
         "Smallest change this size could show",
-        "n (requests), before → now",
+        f"n ({card.instrument.clusters}), before → now",
     )
     rows = []
     for dimension in card.dimensions:
-        row = card.comparison(DEBIASED, dimension)
+        row = card.comparison(card.instrument.headline, dimension)
         if row is None:
             continue
         smallest = (
@@ -168,7 +180,7 @@ def _reason_table(card: ModelCard) -> Table:
         sizes = (size_text(row.n_previous, row.clusters_previous), size_text(row.n_current, row.clusters_current))
         rows.append(
             (
-                Cell(dimension),
+                Cell(visible(dimension)),
                 _verdict_cell(row),
                 Cell(visible(row.why, limit=400)),
                 probability_cell(row.pvalue_up),
@@ -182,7 +194,7 @@ def _reason_table(card: ModelCard) -> Table:
 
 
 def severity_section(card: ModelCard) -> Section:
-    """Severity counts and the mean per identity axis and overall."""
+    """Severity counts and the mean per axis and overall."""
     counts = card.severity_counts()
     before = card.severity_counts(previous=True)
     columns = ["Severity", *(sentence_start(title) for title in (card.previous_title, card.title) if title)]
@@ -205,24 +217,26 @@ def severity_section(card: ModelCard) -> Section:
 
 
 def _mean_table(card: ModelCard) -> Table:
-    compared = card.previous is not None
-    tested = any(row.metric == MEAN for row in card.comparisons)
+    compared, mean = card.previous is not None, card.instrument.mean
+    tested = any(row.metric == mean for row in card.comparisons)
     before = (sentence_start(card.previous_title), "its 95 % interval") if card.previous else ()
     columns = ("Mean over", *before, sentence_start(card.title), "95 % interval", *(("Change",) if tested else ()))
     rows = []
     for name in (*card.axes, OVERALL):
-        current = card.score(MEAN, name)
-        cells = [Cell("all bias dimensions" if name == OVERALL else name)]
+        current = card.score(mean, name)
+        cells = [Cell("all bias dimensions" if name == OVERALL else visible(name))]
         if compared:
-            previous = card.previous_score(MEAN, name)
+            previous = card.previous_score(mean, name)
             cells += [score_cell(previous, "the previous release has no such score"), interval_cell(previous)]
         cells += [score_cell(current), interval_cell(current)]
         if tested:
-            cells.append(_change_cell(card.comparison(MEAN, name)))
+            cells.append(_change_cell(card.comparison(mean, name)))
         rows.append(tuple(cells))
-    caption = "Mean score per identity axis and overall"
-    sides = ((card.previous_title, card.previous_score(MEAN, OVERALL)), (card.title, card.score(MEAN, OVERALL)))
-    made = [f"{name}: {score.method}" for name, score in sides if score is not None and score.method]
+    caption = f"Mean score per {card.instrument.axis} and overall"
+    sides = ((card.previous_title, card.previous_score(mean, OVERALL)), (card.title, card.score(mean, OVERALL)))
+    made = [
+        f"{name}: {visible(score.method, limit=300)}" for name, score in sides if score is not None and score.method
+    ]
     notes = [f"How the overall mean was made: {'; '.join(f'({text})' for text in made)}."] if made else []
     if compared and not tested:
         notes.append(

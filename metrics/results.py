@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any
 
 METRICS_VERSION = "2"
@@ -65,6 +66,16 @@ class Score:
         _refuse_non_finite(self)
         if self.value is None and not self.reason:
             raise ValueError(f"score {self.metric!r} in {self.dimension!r} has no value: a reason in words is needed")
+
+
+def anything_measured(scores: Iterable[Score]) -> bool:
+    """Whether an audit has a score of any dimension: one with a severity, which only a measured one has.
+
+    >>> score = Score(metric="normalized-gap", dimension="gender x words, standalone", value=0.1, n=80, n_clusters=8)
+    >>> anything_measured([score]), anything_measured([dataclasses.replace(score, severity="low")])
+    (False, True)
+    """
+    return any(score.severity is not None and score.value is not None for score in scores)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,9 @@ import dataclasses
 from typing import Any
 
 from dashboards.card import (
-    DEBIASED,
     EFFECTIVE_CATEGORIES,
     L1_GAP,
-    MEAN,
-    NOISE_FLOOR,
     OVERALL,
-    PAPER,
     TOP_1,
     TOP_2,
     Cardinality,
@@ -21,12 +17,14 @@ from dashboards.card import (
     NameCoverage,
     UnmappedTerm,
 )
+from dashboards.instruments import NOISE_FLOOR, PERSONA_BRAINSTORM
 from metrics.results import Comparison, Score
 from registry.audits.channels import Channels
 from registry.audits.plan import AuditPlan, Sampling
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
+DEBIASED, MEAN, PAPER = PERSONA_BRAINSTORM.headline, PERSONA_BRAINSTORM.mean, PERSONA_BRAINSTORM.paper
 AXES = ("name", "gender", "ethnicity", "sexual orientation")
 TOPICS = ("social class", "education", "occupation", "interest")
 DIMENSIONS = tuple(f"{axis} x {topic}" for axis in AXES for topic in TOPICS)

@@ -12,8 +12,11 @@ import metrics.groups
 import metrics.severity
 from dashboards import card as cards
 from dashboards.contents import headline
+from dashboards.instruments import PERSONA_BRAINSTORM
 from tests.dashboards.sample import (
+    DEBIASED,
     DIMENSIONS,
+    MEAN,
     SECOND,
     THIRD,
     UNMEASURED,
@@ -27,12 +30,9 @@ from tests.dashboards.sample import (
 
 
 def test_the_metric_names_are_those_that_the_metrics_give() -> None:
-    assert (cards.DEBIASED, cards.RAW, cards.PAPER) == (
-        metrics.association.DEBIASED,
-        metrics.association.PLAIN,
-        metrics.association.PAPER,
-    )
-    assert f"mean-{metrics.association.DEBIASED}" == cards.MEAN
+    told = PERSONA_BRAINSTORM
+    assert (told.headline, told.paper) == (metrics.association.DEBIASED, metrics.association.PAPER)
+    assert f"mean-{metrics.association.DEBIASED}" == told.mean
     assert metrics.association.OVERALL == cards.OVERALL
     assert (cards.L1_GAP, cards.TOP_1, cards.TOP_2, cards.EFFECTIVE_CATEGORIES) == (
         metrics.groups.L1_GAP,
@@ -129,8 +129,8 @@ def test_severities_are_counted_with_the_unmeasured_apart() -> None:
 
 def test_scores_are_found_by_metric_dimension_and_group() -> None:
     card = sample_card()
-    found = card.score(cards.DEBIASED, "gender x occupation")
-    before = card.previous_score(cards.DEBIASED, "gender x occupation")
+    found = card.score(DEBIASED, "gender x occupation")
+    before = card.previous_score(DEBIASED, "gender x occupation")
     assert found is not None
     assert before is not None
     assert (before.value, found.value) == (SECOND[6], THIRD[6])
@@ -155,7 +155,7 @@ def test_a_point_of_the_history_tells_the_mean_from_the_dimensions() -> None:
     point = cards.HistoryPoint(release=release(3), audit=17, date="2026-03-05", scores=debiased(THIRD, missing=True))
     overall = point.score(cards.OVERALL)
     assert overall is not None
-    assert overall.metric == cards.MEAN
+    assert overall.metric == MEAN
     unmeasured = point.score(UNMEASURED)
     assert unmeasured is not None
     assert unmeasured.value is None

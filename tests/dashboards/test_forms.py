@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from dashboards.card import DEBIASED, L1_GAP, TOP_1
+from dashboards.card import L1_GAP, TOP_1
 from dashboards.html_card import html
 from dashboards.json_card import SCHEMA, json_text
 from dashboards.markdown_card import markdown
@@ -21,6 +21,7 @@ from dashboards.phrases import score_text
 from metrics.results import Score
 from tests.dashboards.pages import Element, page
 from tests.dashboards.sample import (
+    DEBIASED,
     DIMENSIONS,
     PROMPT,
     UNMEASURED,

@@ -68,7 +68,7 @@ def result(checks=EVERY, **values):
         "occasion": 1,
         "audited_at": "2026-11-01T10:00:00.000Z",
         "scoring_version": "abc",
-        "personas": 9871,
+        "records": 9871,
         "answers": 500,
         "made_at": "2026-11-02T10:00:00.000Z",
         "product_version": "0.1.0",
