@@ -24,13 +24,7 @@ from registry.releases import ModelRelease
 
 
 def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
-    """The card of a family's newest audited release, with its history.
-
-    Raises
-    ------
-    BadInputError
-        When no audit of the family is finished.
-    """
+    """The card of a family's newest audited release, with its history. Without a finished audit it raises BadInputError."""
     occasions = [one for one in workspace.ledger.occasions(family=family, protocol=protocol) if one.state != "open"]
     if not occasions:
         raise BadInputError(
@@ -38,13 +32,14 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
         )
     newest = workspace.ledger.audit(max(occasions, key=lambda one: (one.version, one.id)).id)
     previous, reference, note = reference_audit(workspace, newest)
-    policy = workspace.home.policy(family)
-    comparison = judged(workspace, reference, newest, policy, note or None) if reference else None
+    comparison = (
+        judged(workspace, reference, newest, workspace.home.policy(family), note or None) if reference else None
+    )
     current = _side(workspace, newest)
     other = _side(workspace, reference) if reference else None
+    told, asked = instrument_of(protocol), workspace.protocol(protocol)
     found = moved(workspace, comparison) if comparison else Moved()
-    told = instrument_of(protocol)
-    titles = tuple(dimension.title for dimension in workspace.protocol(protocol).dimensions(newest.plan))
+    titles = tuple(dimension.title for dimension in asked.dimensions(newest.plan))
     history = history_of(workspace, family, told, occasions, titles)
     return ModelCard(
         family=family,
@@ -69,7 +64,7 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
         cardinality=_cardinality(current.summary, other.summary if other else None),
         unmapped=tuple(UnmappedTerm(attribute=name, term=term, n=n) for name, term, n in current.summary.unmapped),
         names=_names(workspace, current, other),
-        scoring_parts=workspace.protocol(protocol).scoring_parts(current.names),
+        scoring_parts=asked.scoring_parts(current.names),
         product_version=importlib.metadata.version("spiritlevel"),
         made_at=workspace.ledger.clock(),
         links=_links(current.audit, comparison),

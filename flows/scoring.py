@@ -37,15 +37,26 @@ def read_answers(workspace: Workspace, audit: Audit) -> Reading:
     key = (audit.id, workspace.ledger.attempts(audit.id))  # first: what comes meanwhile is read again
     if key not in workspace.readings:
         release = audit.release
-        workspace.readings[key] = workspace.protocol(audit.protocol).read(
+        protocol = workspace.protocol(audit.protocol)
+        workspace.readings[key] = protocol.read(
             workspace.ledger.requests(audit.id),
             workspace.ledger.responses(audit.id),
             requested_model=release.model if audit.source == "live" else None,
             price_input=release.price_input,
             price_output=release.price_output,
+            **_kept_measures(workspace, audit),
         )
     reading: Reading = workspace.readings[key]
     return reading
+
+
+def _kept_measures(workspace: Workspace, audit: Audit) -> dict[str, Any]:
+    """What was measured of each record before, for a protocol that keeps that."""
+    if not getattr(workspace.protocol(audit.protocol), "keeps_measures", False):
+        return {}
+    version = frozen_version(workspace, audit)
+    kept = stored_summary(workspace, audit, version) if version is not None else None
+    return {"kept": kept.measures if kept is not None else None}
 
 
 def finished(workspace: Workspace, **filters: Any) -> list[Audit]:

@@ -16,7 +16,7 @@ from metrics.amplification import amplification
 from metrics.category_odds import category_odds
 from metrics.clustered import FEWEST_CELLS, CellTable, cell_table, contrast, group_mean
 from metrics.effects import eta_squared, hedges_g, omega_squared
-from metrics.gap_scores import gap_scores
+from metrics.gap_scores import DEBIASED, FLOOR, PLAIN, STANDARDIZED, gap_scores
 from metrics.gaps import GapDimension
 from metrics.group_tests import anova, pairs_shown, welch
 from metrics.message_measures import MEASURES, MessageLexicons, WordTable
@@ -81,7 +81,11 @@ def message_scores(frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[st
     tests as published, which take messages as independent (``-welch``, ``-anova``, ``-tukey`` or ``-games-howell``, with
     ``hedges-g``, ``eta-squared``, ``omega-squared``). Then what context adds, and sentiment within each theme.
     """
-    rows = gap_scores(frame, gap_dimensions(axes, modes), seed=seed)
+    # The size of a gap has no direction: the score of a dimension is no group's.
+    rows = [
+        dataclasses.replace(row, group="") if row.metric in (PLAIN, DEBIASED, FLOOR, STANDARDIZED) else row
+        for row in gap_scores(frame, gap_dimensions(axes, modes), seed=seed)
+    ]
     for axis in axes:
         for mode in modes:
             some = frame[frame["mode"] == mode]

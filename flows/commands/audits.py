@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dashboards.instruments import instrument_of
+from dashboards.instruments import Instrument, instrument_of
 from flows.commands.results import channels_as_json, comparison_table, noise_floors, row_as_json, score_table
 from flows.commands.shared import (
     Exit,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from flows.ordering import Order
     from flows.settings import Home
     from flows.workspace import Workspace
+    from metrics.results import Score
 
 _TEST = ("statistic", "df", "pvalue")
 _AFTER_IMPORT = "the verdict against the previous release: 'spiritlevel compare RELEASE --against previous'"
@@ -118,16 +119,8 @@ def result_text(conclusion: Conclusion) -> str:
         lines.append(channels.substitution)
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
-    mean = next((s for s in conclusion.scored.scores if s.metric == told.mean and s.dimension == "overall"), None)
-    if mean is not None and mean.value is not None:
-        interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
-        lines.append(
-            f"mean normalized score {number(mean.value)}{interval} from {mean.n:,} {told.unit} in {mean.n_clusters:,} "
-            f"{told.calls}"
-        )
-    elif mean is not None:
-        lines.append(f"mean normalized score not measurable: {mean.reason}")
     scores = conclusion.scored.scores
+    lines += _mean_lines(scores, told)
     if conclusion.comparison is None:
         lines += ["", score_table(scores, told), "", conclusion.note or _AFTER_IMPORT]
     else:
@@ -140,6 +133,18 @@ def result_text(conclusion: Conclusion) -> str:
                 "so the watch judges all of them together"
             )
     return "\n".join([*lines, *_beside(conclusion)])
+
+
+def _mean_lines(scores: Sequence[Score], told: Instrument) -> list[str]:
+    """The mean over all dimensions with its interval and size, or why there is none; nothing where none was made."""
+    mean = next((score for score in scores if score.metric == told.mean and score.dimension == "overall"), None)
+    if mean is None:
+        return []
+    if mean.value is None:
+        return [f"mean normalized score not measurable: {mean.reason}"]
+    interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
+    size = f"{mean.n:,} {told.unit} in {mean.n_clusters:,} {told.calls}"
+    return [f"mean normalized score {number(mean.value)}{interval} from {size}"]
 
 
 def _beside(conclusion: Conclusion) -> list[str]:

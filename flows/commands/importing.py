@@ -76,7 +76,8 @@ def _message_columns(
         return None
     from registry.ledger.message_files import MessageColumns
 
-    chosen = dict(item.split("=", 1) if "=" in item else (item, item) for item in groups or ())
+    named = [item.partition("=") for item in groups or ()]
+    chosen = {name: column or name for name, _, column in named}
     wrong = next((item for item in only or () if "=" not in item), None)
     if wrong is not None:
         raise BadInputError(f"--only takes COLUMN=VALUE, such as model=gpt-4o, not {wrong!r}")

@@ -59,7 +59,8 @@ class MessageReading:
     @property
     def usable(self) -> pd.DataFrame:
         """The rows with a message."""
-        return self.frame[self.frame["outcome"] == "ok"]
+        usable: pd.DataFrame = self.frame[self.frame["outcome"] == "ok"]
+        return usable
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -68,7 +69,8 @@ class MessageReading:
 
         usable = self.usable.reset_index(drop=True)
         kept = self._kept(usable)
-        return pd.concat([usable, self._tagged[0] if kept is None else kept], axis=1)
+        whole: pd.DataFrame = pd.concat([usable, self._tagged[0] if kept is None else kept], axis=1)
+        return whole
 
     @cached_property
     def words(self) -> WordTable:

@@ -57,6 +57,7 @@ class TargetedMessages:
     freezes_names = False
 
     takes_lexicons = True
+    keeps_measures = True
 
     def __init__(self, lexicons: Callable[[], MessageLexicons] | None = None) -> None:
         self._lexicons = lexicons
@@ -290,7 +291,7 @@ class TargetedMessages:
         self, reading: MessageReading, names: Sequence[str], vocabulary: Mapping[str, Any]
     ) -> tuple[DimensionEstimate, ...]:
         """The squared size of each gap with its variance."""
-        from metrics.gap_scores import watched_gaps
+        from metrics.gap_watch import watched_gaps
         from metrics.message_scores import gap_dimensions
 
         return watched_gaps(reading.measured, gap_dimensions(reading.axes, reading.modes))
