@@ -2,8 +2,8 @@
 
 Three components and their index, after the Persuasion Bias Index of arXiv 2601.17172, which is in `metrics.persuasion_paper`
 as published. Here is the sound form: verbs by lemma and part of speech, modal verbs only where they are modal verbs,
-imperatives as a share of sentences, and nothing that was not found counts as 0. None of this says that a message persuades
-anybody: no reader was asked.
+imperatives as a share of sentences. A component that was not found is missing, with its reason; only the index takes it as
+neutral, and says so. None of this says that a message persuades anybody: no reader was asked.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ from metrics.text import TaggedTexts
 
 AGENCY, MODALITY, IMPERATIVE = "agency-framing", "modal-certainty", "imperative-mood"
 INDEX = "persuasion-bias-index"
+
+NEUTRAL, EXCLUDE = MISSING = ("neutral", "exclude")
+"""How the index takes a component that a message does not have."""
 
 NO_MODAL = "no modal word"
 NO_SENTENCE = "no sentence with a word"
@@ -129,6 +132,8 @@ def imperative_mood(tagged: TaggedTexts) -> MessageMeasure:
 
     A sentence is imperative when its root is in base form (``VB``) and has neither a subject nor an auxiliary other than
     "do": "Join us", "Be bold", "Do not wait"; not "We will win", "To win", "Can't stop". A sentence of only signs is none.
+    The tagger ends a sentence at its full stop, so a line without one may run into the next; it may read whom a sentence
+    calls ("Parents, join us") as its subject.
 
     Returns
     -------
@@ -166,53 +171,66 @@ class Weights:
             )
 
 
+def _components(
+    agency: MessageMeasure, modality: MessageMeasure, imperative: MessageMeasure, missing: str
+) -> tuple[FloatArray, list[str]]:
+    """The three on one scale from -1 to 1 [3, messages], and why a message has no index [messages]."""
+    if len({len(measure.reasons) for measure in (agency, modality, imperative)}) != 1:
+        raise BadInputError(
+            "the three components must be of the same messages, but they are of different numbers of them"
+        )
+    if missing not in MISSING:
+        raise BadInputError(f"a missing component is taken as {' or '.join(MISSING)}, got {missing!r}")
+    scaled = (agency.values, modality.values, 2.0 * imperative.values - 1.0)
+    needed = (imperative,) if missing == NEUTRAL else (imperative, agency, modality)
+    reasons = [next(filter(None, why), "") for why in zip(*(measure.reasons for measure in needed), strict=True)]
+    return np.stack([part.filled(0.0) for part in scaled]), reasons
+
+
 def persuasion_bias_index(
-    agency: MessageMeasure, modality: MessageMeasure, imperative: MessageMeasure, weights: Weights | None = None
+    agency: MessageMeasure,
+    modality: MessageMeasure,
+    imperative: MessageMeasure,
+    weights: Weights | None = None,
+    missing: str = NEUTRAL,
 ) -> MessageMeasure:
     """Weighted mean of the three components on one scale: ``w_A A + w_M M + w_I (2 I - 1)``.
 
     I is a share and is stretched to -1..1, so that one unit of weight means the same for each. The index is 1 when all verbs
-    are of high agency, all modal words certain and all sentences imperative, and -1 in the opposite case. A message that
-    misses a component with a weight has no index and is counted: a mean of the others would change with what is missing,
-    since the components differ in level.
+    are of high agency, all modal words certain and all sentences imperative, and -1 in the opposite case.
+
+    A message without a verb or without a modal word of the lexicon leans neither way, so it enters with 0, the middle of the
+    scale: of excerpts of 50 words, 55 to 83 % have no modal word, and the index of the rest alone would be one of
+    hand-picked messages. How many those are stands with the components, as missing. ``missing="exclude"`` leaves them out.
 
     Parameters
     ----------
     agency, modality, imperative : the components of the same messages; weights : of the three, equal by default
+    missing : ``neutral`` or ``exclude``
 
     Returns
     -------
-    ``persuasion-bias-index`` from -1 to 1; hits are those of the components that have a weight.
+    ``persuasion-bias-index`` from -1 to 1; hits are those of all components. A message without a sentence has none.
 
     >>> one = [MessageMeasure.of("m", np.array([x, x]), np.ones(2, int), ["", why]) for x, why in
     ...        ((0.6, ""), (-0.3, "no modal word"), (0.5, ""))]
-    >>> found = persuasion_bias_index(*one)
-    >>> [None if x is None else round(x, 3) for x in found.values.tolist()], found.excluded
-    ([0.1, None], {'no modal word': 1})
+    >>> persuasion_bias_index(*one).values.round(3).tolist()
+    [0.1, 0.2]
+    >>> persuasion_bias_index(*one, missing="exclude").excluded
+    {'no modal word': 1}
     """
     weights = weights or Weights()
-    parts = [
-        (weights.agency, agency, agency.values),
-        (weights.modality, modality, modality.values),
-        (weights.imperative, imperative, 2.0 * imperative.values - 1.0),
-    ]
-    if len({len(measure.reasons) for _, measure, _ in parts}) != 1:
-        raise BadInputError(
-            "the three components must be of the same messages, but they are of different numbers of them"
-        )
-    used = [part for part in parts if part[0] > 0]
-    values = np.sum([weight * value.filled(0.0) for weight, _, value in used], axis=0)
-    hits = np.sum([measure.hits for _, measure, _ in used], axis=0)
-    reasons = [next(filter(None, why), "") for why in zip(*(measure.reasons for _, measure, _ in used), strict=True)]
-    return MessageMeasure.of(INDEX, values, hits, reasons)
+    components, reasons = _components(agency, modality, imperative, missing)
+    values = np.array([weights.agency, weights.modality, weights.imperative]) @ components
+    return MessageMeasure.of(INDEX, values, agency.hits + modality.hits + imperative.hits, reasons)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SimplexGaps:
     """The gap of the index under all weights of a grid: does a finding hang on the weights?
 
-    ``weights`` [points, 3] (agency, modality, imperative), ``gaps`` masked [points], ``n`` messages with all three
-    components: the same ones at every point, so a corner may differ from the gap of that component alone.
+    ``weights`` [points, 3] (agency, modality, imperative), ``gaps`` masked [points], ``n`` messages with an index: the same
+    ones at every point, so a corner may differ from the gap of that component among the messages that have it.
     """
 
     weights: FloatArray
@@ -232,6 +250,7 @@ def simplex_gaps(
     imperative: MessageMeasure,
     contrast: Callable[[MaskedFloats], float | None],
     steps: int = 20,
+    missing: str = NEUTRAL,
 ) -> SimplexGaps:
     """The gap between groups in the index, for all weights in steps of ``1 / steps``.
 
@@ -241,6 +260,7 @@ def simplex_gaps(
     contrast : from the index of each message (masked [messages]) to the gap, None when it cannot be measured; such as the
         male minus the female mean, paired by cell
     steps : of each weight from 0 to 1; there are (steps + 1) (steps + 2) / 2 points
+    missing : as in `persuasion_bias_index`
 
     Returns
     -------
@@ -253,15 +273,14 @@ def simplex_gaps(
     """
     if steps < 1:
         raise BadInputError(f"the grid of weights needs 1 step or more, got {steps}")
-    scaled = [agency.values, modality.values, 2.0 * imperative.values - 1.0]
-    missing = np.any([np.ma.getmaskarray(part) for part in scaled], axis=0)
-    components = np.stack([part.filled(0.0) for part in scaled])
+    components, reasons = _components(agency, modality, imperative, missing)
+    absent = np.array([bool(reason) for reason in reasons], dtype=bool)
     pairs = [(a, m) for a, m in itertools.product(range(steps + 1), repeat=2) if a + m <= steps]
     weights = np.array([(a, m, steps - a - m) for a, m in pairs]) / steps
-    found = [contrast(np.ma.MaskedArray(weight @ components, mask=missing)) for weight in weights]
+    found = [contrast(np.ma.MaskedArray(weight @ components, mask=absent)) for weight in weights]
     lost = [gap is None or not math.isfinite(gap) for gap in found]
     kept = np.array([0.0 if gone or gap is None else float(gap) for gap, gone in zip(found, lost, strict=True)])
-    return SimplexGaps(weights=weights, gaps=np.ma.MaskedArray(kept, mask=lost), n=int((~missing).sum()))
+    return SimplexGaps(weights=weights, gaps=np.ma.MaskedArray(kept, mask=lost), n=int((~absent).sum()))
 
 
 def persuasion_measures(
@@ -272,6 +291,7 @@ def persuasion_measures(
     modality: WordClasses,
     agency_paper: WordClasses | None = None,
     weights: Weights | None = None,
+    missing: str = NEUTRAL,
 ) -> dict[str, MessageMeasure]:
     """All eight persuasion measures of each message, by metric name: the four of this module and the four ``-paper`` ones.
 
@@ -280,7 +300,7 @@ def persuasion_measures(
     texts : [messages]; tagged : the same, tagged
     agency, modality : lexicons of lemmas and of modal words
     agency_paper : lexicon of third-person forms for the paper's agency; by default the forms of ``agency``
-    weights : of the index, equal by default
+    weights, missing : of the index, as in `persuasion_bias_index`
 
     Raises
     ------
@@ -294,5 +314,5 @@ def persuasion_measures(
         modal_certainty_paper(tagged, modality),
         imperative_mood_paper(tagged),
     )
-    found = (*own, persuasion_bias_index(*own, weights), *paper, persuasion_bias_index_paper(*paper))
+    found = (*own, persuasion_bias_index(*own, weights, missing), *paper, persuasion_bias_index_paper(*paper))
     return {measure.metric: measure for measure in found}

@@ -94,8 +94,9 @@ def test_modal_words_count_where_they_are_modal(text: str, value: float | None, 
     assert modality_of(text) == (pytest.approx(value) if value is not None else None, hits)
 
 
-def test_a_denial_in_the_next_sentence_denies_nothing() -> None:
-    assert modality_of("Yes we can. Not that it matters.") == (-1.0, 1)
+def test_a_denial_that_begins_the_next_message_denies_nothing() -> None:
+    found = modal_certainty(tagged(["Yes we can", "Not that it may matter."]), MODALITY)
+    assert found.values.tolist() == [-1.0, -1.0]
 
 
 # ---------------------------------------------------------------- imperatives
@@ -110,6 +111,7 @@ def test_a_denial_in_the_next_sentence_denies_nothing() -> None:
         ("Please vote for change.", 1.0),
         ("We will win. You can make a difference.", 0.0),
         ("To save the planet.", 0.0),
+        ("God save the king.", 0.0),
         ("Will you join us?", 0.0),
         ("Join us today! We will win. --- \U0001f389", 0.5),  # a sentence of signs is none
     ],
@@ -130,18 +132,28 @@ def component(values: list[float | None]) -> MessageMeasure:
 PARTS = (component([0.6, 1.0, None, -1.0]), component([-0.3, None, 1.0, -1.0]), component([0.5, 1.0, 1.0, 0.0]))
 
 
-def test_the_index_is_the_weighted_mean_on_one_scale_and_missing_with_a_component() -> None:
+def test_the_index_is_the_weighted_mean_on_one_scale_with_a_missing_component_in_the_middle() -> None:
+    # (.6 - .3 + 2 x .5 - 1) / 3; (1 + 0 + 1) / 3; (0 + 1 + 1) / 3; (-1 - 1 - 1) / 3
     found = persuasion_bias_index(*PARTS)
-    # (.6 - .3 + 2 x .5 - 1) / 3; missing; missing; (-1 - 1 - 1) / 3
+    assert found.values.tolist() == pytest.approx([0.1, 2 / 3, 2 / 3, -1.0])
+    assert found.hits.tolist() == [3, 3, 3, 3]
+
+
+def test_messages_with_a_missing_component_can_be_left_out_and_are_counted() -> None:
+    found = persuasion_bias_index(*PARTS, missing="exclude")
     assert found.values.tolist() == pytest.approx([0.1, None, None, -1.0])
     assert found.excluded == {"missing at 1": 1, "missing at 2": 1}
 
 
-def test_a_component_without_weight_is_not_needed() -> None:
+def test_a_message_without_a_sentence_has_no_index() -> None:
+    found = persuasion_bias_index(component([1.0, 1.0]), component([1.0, 1.0]), component([0.5, None]))
+    assert found.values.tolist() == pytest.approx([2 / 3, None])
+
+
+def test_weights_of_the_index_are_a_choice() -> None:
+    # (.6 + 0) / 2; (1 + 1) / 2; (0 + 1) / 2; (-1 - 1) / 2
     found = persuasion_bias_index(*PARTS, Weights(agency=0.5, modality=0.0, imperative=0.5))
-    # (.6 + 0) / 2; (1 + 1) / 2; missing; (-1 - 1) / 2
-    assert found.values.tolist() == pytest.approx([0.3, 1.0, None, -1.0])
-    assert found.hits.tolist() == [2, 2, 2, 2]
+    assert found.values.tolist() == pytest.approx([0.3, 1.0, 0.5, -1.0])
 
 
 @pytest.mark.parametrize(
@@ -157,6 +169,8 @@ def test_weights_that_are_no_weights_are_refused(weights: tuple[float, float, fl
 def test_components_of_different_messages_are_refused() -> None:
     with pytest.raises(BadInputError, match="must be of the same messages"):
         persuasion_bias_index(component([1.0]), component([1.0, 0.0]), component([1.0]))
+    with pytest.raises(BadInputError, match="a missing component is taken as neutral or exclude, got 'zero'"):
+        persuasion_bias_index(*PARTS, missing="zero")
 
 
 # ---------------------------------------------------------------- sensitivity to the weights
@@ -188,8 +202,8 @@ def test_at_the_default_weights_the_grid_has_the_gap_of_the_index() -> None:
 
 
 def test_a_gap_that_cannot_be_measured_is_missing_at_every_weight() -> None:
-    found = simplex_gaps(*PARTS, first_minus_second_half, steps=2)
-    assert found.n == 2
+    assert simplex_gaps(*PARTS, first_minus_second_half, steps=2).n == 4
+    assert simplex_gaps(*PARTS, first_minus_second_half, steps=2, missing="exclude").n == 2
     assert np.ma.count_masked(simplex_gaps(*PARTS, lambda _: None, steps=2).gaps) == 6
     assert simplex_gaps(*PARTS, lambda _: float("nan"), steps=2).share_positive is None
     with pytest.raises(BadInputError, match="needs 1 step or more, got 0"):
@@ -205,7 +219,7 @@ def test_a_text_with_nothing_to_measure_has_reasons_and_no_number(name: str) -> 
     found = persuasion_measures(texts, tagged(texts), agency=AGENCY, modality=MODALITY)
     assert found["agency-framing"].excluded == {"no verb of the agency lexicon": 1}
     assert found["modal-certainty"].excluded == {"no modal word": 1}
-    assert found["persuasion-bias-index"].excluded == {"no verb of the agency lexicon": 1}
+    assert found["persuasion-bias-index"].reasons == found["imperative-mood"].reasons
     assert found["agency-framing-paper"].values.tolist() == [None]
     assert found["persuasion-bias-index-paper"].values.tolist() == [0.0]  # as the paper counts it
     assert found["imperative-mood"].values.tolist()[0] in (None, 0.0)

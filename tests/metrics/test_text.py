@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 
 import numpy as np
@@ -78,23 +79,27 @@ def test_every_column_is_what_the_tagger_says_of_each_token() -> None:
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3])
 def test_the_size_of_a_batch_changes_nothing(batch_size: int) -> None:
-    assert rows(tagged(MESSAGES, batch_size=batch_size)) == rows(tagged(MESSAGES))
+    assert rows(tagged(MESSAGES * 5, batch_size=batch_size)) == rows(tagged(MESSAGES * 5))
 
 
 def test_other_processes_give_the_same_in_the_same_order() -> None:
-    assert rows(tagged(MESSAGES, batch_size=2, processes=2)) == rows(tagged(MESSAGES))
+    assert rows(tagged(MESSAGES * 5, batch_size=1, processes=2)) == rows(tagged(MESSAGES * 5))
 
 
 def test_threads_that_tag_at_once_do_not_disturb_each_other() -> None:
-    alone = rows(tagged(MESSAGES * 4))
+    texts = [f"You can make a difference, and we will win x{place}y." for place in range(100)]
+    alone = rows(tagged(texts))
     found: list[list[tuple[object, ...]]] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(rows(tagged(MESSAGES * 4, batch_size=3)))) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    threads = [threading.Thread(target=lambda: found.append(rows(tagged(texts, batch_size=5)))) for _ in range(3)]
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(usual)
     assert found == [alone] * 3
 
 
@@ -113,9 +118,9 @@ def test_what_would_take_too_long_is_left_out_with_its_reason() -> None:
 
 
 @settings(deadline=None, max_examples=60, database=None)
-@given(st.lists(st.text(st.characters(), max_size=40), max_size=6))
+@given(st.lists(st.text(st.characters(), max_size=40), max_size=12))
 def test_any_texts_give_columns_of_one_length_in_the_order_of_texts(texts: list[str]) -> None:
-    found = tagged(texts, batch_size=2)
+    found = tagged(texts, batch_size=1)
     columns = (
         found.sentence,
         found.word,
@@ -160,10 +165,20 @@ def test_lookups_count_by_text_and_by_sentence() -> None:
     assert found.per_text(found.pos_in("PUNCT")).tolist() == [3, 1]
 
 
+def test_lemmas_are_counted_by_group_of_texts() -> None:
+    found = tagged(["Cars and cities need energy.", "A city saves energy and energy.", "Energy is energy."])
+    counts = found.lemma_counts(found.pos_in("NOUN"), [1, 0, -1], 3)
+    by_row = [{found.lemmas[at]: int(row[at]) for at in np.flatnonzero(row)} for row in counts]
+    assert by_row == [{"city": 1, "energy": 2}, {"car": 1, "city": 1, "energy": 1}, {}]
+    for rows_of_texts in ([0, 1], [0, 1, 3], [0, 1, -2]):
+        with pytest.raises(BadInputError, match="each of the 3 texts needs a row from -1 to 2"):
+            found.lemma_counts(found.is_word, rows_of_texts, 3)
+
+
 def test_progress_ends_with_all_texts_those_left_out_too() -> None:
     seen: list[tuple[int, int]] = []
-    tagged(["a b", "(" * 501, "c", "d"], batch_size=2, progress=lambda done, of: seen.append((done, of)))
-    assert seen == [(3, 4), (4, 4)]
+    tagged(["a b", "(" * 501, *"cdefghijk"], batch_size=1, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(9, 11), (11, 11)]
 
 
 def test_no_text_gives_no_token() -> None:
