@@ -17,7 +17,7 @@ from scipy import special
 from metrics.clustered import BASES, NO_ERROR, CellTable, cell_table, contrast, few_cells
 from metrics.errors import BadInputError
 from metrics.folding import FoldedPair
-from metrics.gaps import Gap, GapDimension, defect, gaps_of, normalized_gap
+from metrics.gaps import Gap, GapDimension, Messages, defect, gaps_of, normalized_gap
 from metrics.samples import Estimate
 
 BoolArray = NDArray[np.bool_]
@@ -74,10 +74,11 @@ def amplification(
     if basis not in BASES:
         raise BadInputError(f"amplification has the basis {' or '.join(BASES)}, got {basis!r}")
     rows = []
+    modes = Messages(context_rich), Messages(standalone)
     for dimension in dimensions:
         free = dataclasses.replace(dimension, mode="")
-        groups = dimension.groups or tuple(sorted({*free.labels(context_rich), *free.labels(standalone)}))
-        tables = [cell_table(free.samples(frame, groups)) for frame in (context_rich, standalone)]
+        groups = dimension.groups or tuple(sorted({*modes[0].labels(free), *modes[1].labels(free)}))
+        tables = [cell_table(messages.samples(free, groups)) for messages in modes]
         signed = _signed(tables, basis, fewest) if len(groups) == 2 else None
         rows.append(Amplification(title=dimension.title, signed=signed, size=_size(tables, basis, fewest)))
     return rows

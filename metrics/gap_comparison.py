@@ -23,7 +23,7 @@ from metrics.clustered import NO_ERROR, CellTable, cell_table, few_cells
 from metrics.errors import BadInputError
 from metrics.folding import FoldedPair
 from metrics.gap_scores import DEBIASED
-from metrics.gaps import Gap, GapDimension, defect, gaps_of, normalized_gap
+from metrics.gaps import Gap, GapDimension, Messages, basis_of, defect, gaps_of, normalized_gap
 from metrics.multiplicity import max_t_critical, max_t_qvalues
 from metrics.policy import Policy
 from metrics.resampling import multiplier_draws
@@ -42,7 +42,7 @@ _RELEASES = ("previous", "current")
 class GapPair:
     """One dimension in both releases: its gaps on one scale, and the folded pair of their sizes.
 
-    ``clusters`` names every row of the gaps' influence values; ``worst`` is how much larger the current gap could be with the
+    ``clusters`` names every row of the gaps' influence values, and ``basis`` says what those are; ``worst`` is how much larger the current gap could be with the
     messages that did not come.
     """
 
@@ -51,6 +51,7 @@ class GapPair:
     current: Gap
     folded: FoldedPair
     clusters: NDArray[np.object_]
+    basis: str
     note: str
     worst: float
 
@@ -139,45 +140,51 @@ def _share_defect(shares: Sequence[float], policy: Policy) -> str:
 def _alone(table: CellTable, policy: Policy) -> float | None:
     """Score of one release by itself; None when it has none that a verdict could use."""
     used = table.shared(*table.found.groups)
-    if defect([table], [used]) or used.sum() < max(policy.fewest_clusters, 2):
+    if defect([table], [used]):
         return None
-    return normalized_gap(gaps_of([table], [used], [np.arange(used.sum(), dtype=np.int64)])[0].debiased)
+    gap = gaps_of([table], [used], [np.arange(used.sum(), dtype=np.int64)], basis=basis_of([used]))[0]
+    return normalized_gap(gap.debiased) if gap.variance > 0 else None
 
 
-def _tables(frames: Sequence[pd.DataFrame], dimension: GapDimension, policy: Policy) -> list[CellTable] | Comparison:
-    present = [dimension.labels(frame) for frame in frames]
+def _tables(messages: Sequence[Messages], dimension: GapDimension, policy: Policy) -> list[CellTable] | Comparison:
+    present = [release.labels(dimension) for release in messages]
     wanted = dimension.groups or tuple(sorted({*present[0], *present[1]}))
     absent = [[group for group in wanted if group not in labels] for labels in present]
     if len(wanted) < 2 or absent[0] or absent[1]:
         number = 0 if absent[0] or len(present[0]) < 2 else 1
         reason = f"{_RELEASES[number]} release: no message to {', '.join(absent[number]) or 'a second group'}"
         whole = number == 1 and len(wanted) > 1
-        lost = _alone(cell_table(dimension.samples(frames[0], wanted)), policy) if whole else None
+        lost = _alone(cell_table(messages[0].samples(dimension, wanted)), policy) if whole else None
         return _unmeasurable(dimension, reason, (), lost)
-    return [cell_table(dimension.samples(frame, wanted)) for frame in frames]
+    return [cell_table(release.samples(dimension, wanted)) for release in messages]
 
 
 def _pair(
-    frames: Sequence[pd.DataFrame],
+    messages: Sequence[Messages],
     dimension: GapDimension,
     policy: Policy,
     asked: Sequence[Mapping[str, int] | None],
 ) -> GapPair | Comparison:
-    tables = _tables(frames, dimension, policy)
+    tables = _tables(messages, dimension, policy)
     if isinstance(tables, Comparison):
         return tables
     used, paired, note = _chosen(tables)
     shares = _shares(dimension, tables, asked)
-    fewest = min(int(cells.sum()) for cells in used)
-    reason = defect(tables, used) or _share_defect(shares, policy)
-    if reason := reason or few_cells(fewest, max(policy.fewest_clusters, 2)):
+    if reason := defect(tables, used) or _share_defect(shares, policy):
         gone = shares[1] < shares[0] - policy.coverage_gap or _alone(tables[1], policy) is None
         return _unmeasurable(dimension, reason, tables, _alone(tables[0], policy) if gone else None)
-    names, places = _clusters(tables, used, paired, dimension)
-    previous, current = gaps_of(tables, used, places)
+    basis = basis_of(used)
+    if basis == "cells":
+        names, places = _clusters(tables, used, paired, dimension)
+        previous, current = gaps_of(tables, used, places)
+    else:
+        names, (previous, current), paired = *_about_these_prompts(tables, used, dimension), False
+        cells = min(int(cells.sum()) for cells in used)
+        note = "; ".join(filter(None, (note, f"about these {cells} prompts only, whose repeats differ so much")))
     folded = _folded(previous, current, paired)
     if folded.errors[0] <= NO_ERROR or folded.errors[1] <= NO_ERROR:
-        reason = "the gap is the same in every prompt cell of both releases: no variation to judge a change by"
+        of_what = "in every prompt cell" if basis == "cells" else "in every repeat"
+        reason = f"the gap is the same {of_what} of both releases: no variation to judge a change by"
         return _unmeasurable(dimension, reason, tables, None)
     return GapPair(
         dimension=dimension,
@@ -185,6 +192,7 @@ def _pair(
         current=current,
         folded=folded,
         clusters=names,
+        basis=basis,
         note=note,
         worst=_worst(tables[1], current, shares),
     )
@@ -208,6 +216,20 @@ def _clusters(
     return np.array(names, dtype=np.object_), places
 
 
+def _about_these_prompts(
+    tables: Sequence[CellTable], used: Sequence[BoolArray], dimension: GapDimension
+) -> tuple[NDArray[np.object_], tuple[Gap, Gap]]:
+    """Both gaps with the error of their repeats, which the releases do not share."""
+    places = [np.arange(int(cells.sum()), dtype=np.int64) for cells in used]
+    previous, current = gaps_of(tables, used, places, basis="repeats")
+    none = np.zeros_like(previous.influence)
+    names = [f"{dimension.title}|{release}|{group}" for release in _RELEASES for group in previous.groups]
+    return np.array(names, dtype=np.object_), (
+        dataclasses.replace(previous, influence=np.vstack([previous.influence, none])),
+        dataclasses.replace(current, influence=np.vstack([none, current.influence])),
+    )
+
+
 def _folded(previous: Gap, current: Gap, paired: bool) -> FoldedPair:
     variances = previous.variance, current.variance
     parts = [variance**2 / gap.df for variance, gap in zip(variances, (previous, current), strict=True)]
@@ -216,7 +238,7 @@ def _folded(previous: Gap, current: Gap, paired: bool) -> FoldedPair:
         previous=previous.size,
         current=current.size,
         variances=variances,
-        covariance=float(previous.size_influence @ current.size_influence),
+        covariance=previous.covariance(current),
         df=max(df, 1.0),
         pvalues_zero=(previous.pvalue, current.pvalue),
     )
@@ -308,7 +330,20 @@ def _row(pair: GapPair, place: int, test: _FamilyTest, policy: Policy) -> Compar
         clusters_current=pair.current.cells,
     )
     note = "; ".join(filter(None, (_words(pair), pair.note)))
-    return _guarded(judged(row, policy, note=note), pair, policy)
+    row = judged(row, dataclasses.replace(policy, fewest_clusters=0), note=note)
+    if limit := _limit(pair, policy):
+        return dataclasses.replace(row, verdict="inconclusive", why=f"{limit}; {row.why}")
+    return _guarded(row, pair, policy)
+
+
+def _limit(pair: GapPair, policy: Policy) -> str:
+    """Why this much gives no verdict, whatever the numbers; empty when it does."""
+    if pair.basis == "cells":
+        return few_cells(min(pair.previous.cells, pair.current.cells), policy.fewest_clusters)
+    messages = min(pair.previous.n, pair.current.n)
+    if messages >= policy.fewest_clusters:
+        return ""
+    return f"a verdict needs {policy.fewest_clusters} messages in each release; there are {messages} in one of them"
 
 
 def _t_of(z: float, df: float) -> float:
@@ -351,14 +386,15 @@ def compare_gaps(
     Returns
     -------
     Rows of metric ``normalized-gap-debiased``; above 0 the gap has grown. ``n`` are messages and ``clusters`` prompt cells.
-    The interval is for the change of the true sizes (range over the ellipse of plausible pairs), and excludes 0 exactly when
-    the two-sided p is below .05. A dimension that cannot be measured in both releases is `not measurable` with the reason
+    The interval is for the change of the true sizes (range over the ellipse of plausible pairs); for two groups it excludes 0
+    exactly when the two-sided p is below .05. A dimension that cannot be measured in both releases is `not measurable` with the reason
     and is not part of the family.
     """
     policy = policy or Policy()
     if len({dimension.title for dimension in dimensions}) < len(dimensions):
         raise BadInputError("gap dimensions need different titles; two of those given have the same")
-    found = [_pair((previous, current), dimension, policy, asked) for dimension in dimensions]
+    messages = Messages(previous), Messages(current)
+    found = [_pair(messages, dimension, policy, asked) for dimension in dimensions]
     pairs = [item for item in found if isinstance(item, GapPair)]
     if not pairs:
         return [item for item in found if isinstance(item, Comparison)]

@@ -12,7 +12,7 @@ from scipy import special
 
 from metrics.clustered import CellTable, cell_table, contrast, few_cells, joint_test
 from metrics.errors import BadInputError
-from metrics.gaps import Gap, GapDimension, defect, gaps_of, normalized_gap
+from metrics.gaps import Gap, GapDimension, Messages, basis_of, defect, gaps_of, normalized_gap
 from metrics.resampling import around, multiplier_draws
 from metrics.results import Score
 from metrics.samples import Estimate
@@ -26,7 +26,7 @@ MEAN = f"mean-{DEBIASED}"
 OVERALL = "overall"
 
 _DRAWS = 4999
-_NO_INTERVAL = "all messages are from one prompt cell: no interval can be made"
+_NO_INTERVAL = "too few prompt cells, and no differing repeats within them: no interval can be made"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,21 +42,32 @@ class _Measured:
     def test(self) -> Estimate:
         """The cluster-robust test that the groups do not differ."""
         groups = self.table.found.groups
-        return contrast(self.table, groups[0], groups[1]) if len(groups) == 2 else joint_test(self.table)
+        if len(groups) == 2:
+            return contrast(self.table, groups[0], groups[1], basis=self.basis)
+        return joint_test(self.table)
+
+    @property
+    def basis(self) -> str:
+        """What the errors come from (`metrics.gaps.basis_of`)."""
+        return basis_of([self.table.shared(*self.table.found.groups)])
 
     @property
     def names(self) -> NDArray[np.object_]:
         """Clusters as they are shared with other dimensions of the same mode."""
         used = self.table.shared(*self.table.found.groups)
+        if self.basis == "repeats":  # errors by group, shared with nothing
+            return np.array([f"{self.dimension.title}|{group}" for group in self.table.found.groups], dtype=np.object_)
         kept = [f"{self.dimension.mode}|{cell}" for cell, use in zip(self.table.found.cells, used, strict=True) if use]
         return np.array(kept, dtype=np.object_)
 
 
-def _measured(frame: pd.DataFrame, dimension: GapDimension) -> _Measured:
-    table = cell_table(dimension.samples(frame))
+def _measured(messages: Messages, dimension: GapDimension) -> _Measured:
+    table = cell_table(messages.samples(dimension))
     used = table.shared(*table.found.groups)
     reason = defect([table], [used])
-    gap = None if reason else gaps_of([table], [used], [np.arange(used.sum(), dtype=np.int64)])[0]
+    gap = (
+        None if reason else gaps_of([table], [used], [np.arange(used.sum(), dtype=np.int64)], basis=basis_of([used]))[0]
+    )
     return _Measured(dimension=dimension, table=table, gap=gap, reason=reason)
 
 
@@ -93,7 +104,7 @@ def _rows(found: _Measured) -> list[Score]:
     raw = [test.as_score(found.dimension.title, metric=RAW)] if len(test.groups) == 2 else []
     if gap is None:
         return raw + _missing_rows(found)
-    measurable = gap.cells > 1
+    measurable = gap.variance > 0
     bounds: tuple[float | None, float | None] = (None, None)
     signed, ends, scores = gap.size if gap.signed is None else gap.signed, bounds, bounds
     if measurable:
@@ -103,7 +114,9 @@ def _rows(found: _Measured) -> list[Score]:
         ends = sizes if gap.signed is None else (signed - reach, signed + reach)
         scores = normalized_gap(sizes[0]), normalized_gap(sizes[1])
     what = "2 SD of the group means" if gap.signed is None else "difference of means"
-    of_cells = f"cells equally weighted, variance between {gap.cells} cells, t with {gap.df:g} df"
+    of_cells = f"cells equally weighted, variance between {gap.cells} cells, t with {gap.df:.3g} df"
+    if found.basis == "repeats":
+        of_cells = f"variance between repeats, t with {gap.df:.3g} df: about these {gap.cells} prompts only"
 
     def row(metric: str, value: float | None, bounds: tuple[float | None, float | None], method: str) -> Score:
         tested = metric in (STANDARDIZED, PLAIN)
@@ -122,7 +135,11 @@ def _rows(found: _Measured) -> list[Score]:
             n_clusters=gap.cells,
             n_excluded=gap.n_excluded,
             severity=severity(value) if metric in (PLAIN, DEBIASED) else None,
-            reason=few_cells(gap.cells) if measurable else _NO_INTERVAL,
+            reason=""
+            if measurable and found.basis == "repeats"
+            else few_cells(gap.cells)
+            if measurable
+            else _NO_INTERVAL,
         )
 
     return [
@@ -208,12 +225,13 @@ def gap_scores(frame: pd.DataFrame, dimensions: Sequence[GapDimension], *, seed:
     """
     if len({dimension.title for dimension in dimensions}) < len(dimensions):
         raise BadInputError("gap dimensions need different titles; two of those given have the same")
-    found = [_measured(frame, dimension) for dimension in dimensions]
+    messages = Messages(frame)
+    found = [_measured(messages, dimension) for dimension in dimensions]
     rows = [row for item in found for row in _rows(item)]
     for axis in (*dict.fromkeys(dimension.axis for dimension in dimensions), OVERALL):
         members = [item for item in found if axis in (item.dimension.axis, OVERALL)]
-        # One cell has no variance, and so no debiased score.
-        measured = [item for item in members if item.gap is not None and item.gap.cells > 1]
+        # Without variance there is no debiased score.
+        measured = [item for item in members if item.gap is not None and item.gap.variance > 0]
         cells = {name for item in members for name in item.names}
         most = max((item.gap.n for item in members if item.gap is not None), default=0)
         rows += _family_rows(measured, seed, of=len(members), axis=axis, records=(most, len(cells)))

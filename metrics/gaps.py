@@ -28,10 +28,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from metrics.clustered import NO_ERROR, CellTable
+from metrics.clustered import FEWEST_CELLS, NO_ERROR, CellTable
 from metrics.effects import hedges_correction
 from metrics.errors import BadInputError
-from metrics.samples import CELL, Samples, samples
+from metrics.samples import CELL, Layout, Samples, group_labels, layout
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -68,27 +68,45 @@ class GapDimension:
         """Whether rows are persona names; never so here."""
         return False
 
-    def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The messages of the dimension's mode."""
-        if not self.mode:
-            return frame
-        if MODE not in frame.columns:
-            raise BadInputError(f"{self.title!r} wants mode {self.mode!r}, but the frame has no column {MODE!r}")
-        return frame[frame[MODE] == self.mode]
 
-    def labels(self, frame: pd.DataFrame) -> tuple[str, ...]:
-        """The groups that the messages of a frame have, sorted."""
-        rows = self.rows(frame)
-        if self.group not in rows.columns:
-            raise BadInputError(
-                f"{self.title!r} wants a column {self.group!r}; the frame has {', '.join(rows.columns)}"
-            )
-        return tuple(sorted({str(label) for label in rows[self.group].dropna().unique()}))
+class Messages:
+    """A message frame whose modes, groups and cells are read once, however many measures are taken from it.
 
-    def samples(self, frame: pd.DataFrame, groups: Sequence[str] | None = None) -> Samples:
-        """The messages of the dimension, read from a frame."""
-        cell = self.cell if isinstance(self.cell, str) else list(self.cell)
-        return samples(self.rows(frame), self.measure, group=self.group, cell=cell, groups=groups or self.groups)
+    >>> frame = pd.DataFrame({"a": [1.0, 2.0], "sex": ["f", "m"], "cell": ["x", "x"]})
+    >>> one = GapDimension(title="sex x a", axis="sex", measure="a", group="sex")
+    >>> Messages(frame).labels(one)
+    ('f', 'm')
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._modes: dict[str, pd.DataFrame] = {"": frame}
+        self._labels: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._layouts: dict[tuple[object, ...], Layout] = {}
+
+    def _rows(self, dimension: GapDimension) -> pd.DataFrame:
+        mode = dimension.mode
+        if mode not in self._modes:
+            if MODE not in self.frame.columns:
+                raise BadInputError(f"{dimension.title!r} wants mode {mode!r}, but the frame has no column {MODE!r}")
+            self._modes[mode] = self.frame[self.frame[MODE] == mode]
+        return self._modes[mode]
+
+    def labels(self, dimension: GapDimension) -> tuple[str, ...]:
+        """The groups that the messages of the dimension's mode have, sorted."""
+        key = dimension.mode, dimension.group
+        if key not in self._labels:
+            self._labels[key] = group_labels(self._rows(dimension), dimension.group)
+        return self._labels[key]
+
+    def samples(self, dimension: GapDimension, groups: Sequence[str] | None = None) -> Samples:
+        """The messages of the dimension with a number; ``groups`` instead of its own."""
+        wanted = groups or dimension.groups
+        key = dimension.mode, dimension.group, dimension.cell, None if wanted is None else tuple(wanted)
+        if key not in self._layouts:
+            rows = self._rows(dimension)
+            self._layouts[key] = layout(rows, group=dimension.group, cell=dimension.cell, groups=wanted)
+        return self._layouts[key].samples(dimension.measure)
 
 
 @overload
@@ -151,20 +169,40 @@ class Gap:
         return result
 
     @property
+    def across(self) -> FloatArray:
+        """Influence values in all directions but that of the size [clusters, groups]; nothing for two groups."""
+        direction = self.direction
+        result: FloatArray = self.influence - np.outer(self.influence @ direction, direction)
+        return result if len(self.groups) > 2 else np.zeros_like(self.influence)
+
+    @property
+    def _across_noise(self) -> float:
+        return float(np.square(self.across).sum())
+
+    @property
+    def size(self) -> float:
+        """Size of the gap; for more than two groups without the noise of the directions across it."""
+        return math.sqrt(max(float(self.vector @ self.vector) - self._across_noise, 0.0))
+
+    def covariance(self, other: Gap) -> float:
+        """Covariance of two sizes, as of signed values, from clusters that both have; with itself, the variance.
+
+        Noise across the direction bends a length: it adds ``sum(S^2) / (2 size^2)`` for its covariances S.
+        """
+        bent = float(np.square(self.across.T @ other.across).sum())
+        lengths = [math.sqrt(max(gap.size**2, gap._across_noise)) for gap in (self, other)]
+        straight = float(self.size_influence @ other.size_influence)
+        return straight + (bent / (2 * lengths[0] * lengths[1]) if bent > 0 else 0.0)
+
+    @property
     def variance(self) -> float:
         """Variance of the size, as of a signed value."""
-        return float(np.square(self.size_influence).sum())
+        return self.covariance(self)
 
     @property
     def _noise(self) -> float:
         """Variance in all directions together, which the squared length has on top of the true one."""
         return float(np.square(self.influence).sum())
-
-    @property
-    def size(self) -> float:
-        """Size of the gap; for more than two groups without the noise of the directions across it."""
-        across = self._noise - self.variance if len(self.groups) > 2 else 0.0
-        return math.sqrt(max(float(self.vector @ self.vector) - across, 0.0))
 
     @property
     def debiased(self) -> float:
@@ -222,6 +260,11 @@ def _squares(table: CellTable, used: BoolArray) -> FloatArray:
     of_group = (counts * means).sum(axis=1, keepdims=True) / counts.sum(axis=1, keepdims=True)
     result: FloatArray = (table.squares[:, used] + counts * np.square(means - of_group)).sum(axis=0)
     return result
+
+
+def basis_of(used: Sequence[BoolArray]) -> str:
+    """What the error of a gap comes from: ``cells``, or ``repeats`` where there are too few prompt cells to tell."""
+    return "cells" if min(int(cells.sum()) for cells in used) >= FEWEST_CELLS else "repeats"
 
 
 def gaps_of(

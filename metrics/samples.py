@@ -107,8 +107,8 @@ class Estimate:
 class Samples:
     """The messages of some groups that have a number, in coded columns of equal length.
 
-    ``group`` and ``cell`` are positions in ``groups`` and ``cells``; ``excluded`` counts the messages of each group
-    without a number.
+    ``group`` and ``cell`` are positions in ``groups`` and ``cells``, of which some may have no message with a number;
+    ``excluded`` counts the messages of each group without one.
     """
 
     measure: str
@@ -136,7 +136,7 @@ class Samples:
         chosen = np.isin(self.group, places)
         return {
             "n": int(chosen.sum()),
-            "clusters": len(np.unique(self.cell[chosen])),
+            "clusters": int(np.count_nonzero(np.bincount(self.cell[chosen]))),
             "n_excluded": int(self.excluded[places].sum()),
         }
 
@@ -157,6 +157,77 @@ def _numbers(frame: pd.DataFrame, measure: str) -> FloatArray:
             f"{measure!r} must hold finite numbers or nothing, got {found!r}; leave out what could not be measured"
         )
     return values
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """Which group and cell each row of a frame belongs to (-1: none), read once for all measures of the frame."""
+
+    frame: pd.DataFrame
+    groups: tuple[str, ...]
+    cells: tuple[str, ...]
+    group: IntArray
+    cell: IntArray
+
+    def samples(self, measure: str) -> Samples:
+        """One measure of the laid out messages."""
+        _require_columns(self.frame, [measure])
+        values = _numbers(self.frame, measure)
+        chosen = self.group >= 0
+        kept = chosen & ~np.isnan(values)
+        return Samples(
+            measure=measure,
+            groups=self.groups,
+            cells=self.cells,
+            group=self.group[kept],
+            cell=self.cell[kept],
+            values=values[kept],
+            excluded=np.bincount(self.group[chosen & ~kept], minlength=len(self.groups)).astype(np.int64),
+        )
+
+
+def group_labels(frame: pd.DataFrame, group: str) -> tuple[str, ...]:
+    """The groups that occur in a column, sorted.
+
+    >>> group_labels(pd.DataFrame({"sex": ["m", None, "f", "m"]}), "sex")
+    ('f', 'm')
+    """
+    _require_columns(frame, [group])
+    return tuple(sorted({str(label) for label in frame[group].dropna().unique()}))
+
+
+def layout(
+    frame: pd.DataFrame,
+    *,
+    group: str,
+    cell: str | Sequence[str] | None = CELL,
+    groups: Sequence[str] | None = None,
+) -> Layout:
+    """Read the groups and cells of a message frame; parameters and refusals as of `samples`.
+
+    >>> frame = pd.DataFrame({"sex": ["f", "m", "x"], "cell": ["a", "b", "b"]})
+    >>> found = layout(frame, group="sex", groups=("m", "f"))
+    >>> found.group.tolist(), found.cell.tolist()
+    ([1, 0, -1], [0, 1, 1])
+    """
+    columns = [] if cell is None else [cell] if isinstance(cell, str) else list(cell)
+    _require_columns(frame, [group, *columns])
+    known = group_labels(frame, group)
+    wanted = known if groups is None else tuple(map(str, groups))
+    if unknown := [label for label in wanted if label not in known]:
+        raise BadInputError(f"column {group!r} has no group {', '.join(unknown)}; it has {', '.join(known) or 'none'}")
+    if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):
+        raise BadInputError(f"a comparison needs at least two different groups, got {', '.join(wanted) or 'none'}")
+    whole = frame[[group, *columns]].notna().all(axis=1).to_numpy()
+    labels = frame[group].astype("str").where(whole)
+    codes, cells = pd.factorize(_cell_names(frame, columns), sort=True)
+    return Layout(
+        frame=frame,
+        groups=wanted,
+        cells=tuple(map(str, cells)),
+        group=np.asarray(pd.Index(list(wanted)).get_indexer(pd.Index(labels)), dtype=np.int64),
+        cell=np.asarray(codes, dtype=np.int64),
+    )
 
 
 def samples(
@@ -184,31 +255,7 @@ def samples(
     >>> found.groups, found.of("f").tolist(), found.excluded.tolist()
     (('f', 'm'), [1.0], [1, 0])
     """
-    columns = [] if cell is None else [cell] if isinstance(cell, str) else list(cell)
-    _require_columns(frame, [measure, group, *columns])
-    known = sorted({str(label) for label in frame[group].dropna().unique()})
-    wanted = tuple(known if groups is None else map(str, groups))
-    if unknown := [label for label in wanted if label not in known]:
-        raise BadInputError(f"column {group!r} has no group {', '.join(unknown)}; it has {', '.join(known) or 'none'}")
-    if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):
-        raise BadInputError(f"a comparison needs at least two different groups, got {', '.join(wanted) or 'none'}")
-    whole = frame[[group, *columns]].notna().all(axis=1).to_numpy()
-    labels = frame[group].astype("str").where(whole)
-    places = np.asarray(pd.Index(list(wanted)).get_indexer(labels), dtype=np.int64)
-    values = _numbers(frame, measure)
-    chosen = places >= 0
-    kept = chosen & ~np.isnan(values)
-    names = _cell_names(frame, columns)[kept]
-    codes, cells = pd.factorize(names, sort=True)
-    return Samples(
-        measure=measure,
-        groups=wanted,
-        cells=tuple(map(str, cells)),
-        group=places[kept],
-        cell=np.asarray(codes, dtype=np.int64),
-        values=values[kept],
-        excluded=np.bincount(places[chosen & ~kept], minlength=len(wanted)).astype(np.int64),
-    )
+    return layout(frame, group=group, cell=cell, groups=groups).samples(measure)
 
 
 def _cell_names(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:

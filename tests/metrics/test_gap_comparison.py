@@ -161,7 +161,6 @@ def test_a_family_of_measures_is_adjusted_together() -> None:
 @pytest.mark.parametrize(
     ("change", "reason", "lost"),
     [
-        (lambda frame: frame[frame["cell"] < "cell 012"], "12 prompt cells are too few", True),
         (lambda frame: frame[frame["group"] == "f"], "current release: no message to m", True),
         (
             lambda frame: frame.assign(a=frame["a"].where(np.arange(len(frame)) % 4 == 0)),
@@ -190,10 +189,32 @@ def test_what_cannot_be_measured_any_more_says_why_and_leaves_the_release_open(
     assert release_verdict([row, other])[0] == ("inconclusive" if lost else "unchanged")
 
 
-def test_the_standalone_mode_with_two_prompts_gets_no_verdict() -> None:
+def test_twelve_prompt_cells_are_measured_and_give_no_verdict() -> None:
+    row = compared(*releases(0.1, 2.0, cells=12, repeats=20))
+    assert (row.verdict, row.clusters_current) == ("inconclusive", 12)
+    assert row.why.startswith("12 prompt cells are too few to speak of other prompts than these: a verdict needs 20")
+    assert row.delta is not None
+
+
+def test_two_prompts_of_many_repeats_give_a_verdict_about_these_prompts_only() -> None:
     row = compared(*releases(0.1, 2.0, cells=2, repeats=100))
+    assert (row.verdict, row.clusters_current) == ("regressed", 2)
+    assert "about these 2 prompts only" in row.why
+    few = compared(*releases(0.1, 2.0, cells=2, repeats=4))
+    assert (few.verdict, "a verdict needs 20 messages" in few.why) == ("inconclusive", True)
+
+
+def test_two_prompts_without_repeats_say_nothing_of_how_much_messages_vary() -> None:
+    row = compared(*releases(0.1, 2.0, cells=2, repeats=1))
     assert row.verdict == "not measurable"
-    assert row.why.startswith("2 prompt cells are too few to speak of other prompts than these: a verdict needs 20")
+
+
+def test_few_of_200_unchanged_releases_of_two_prompts_are_called_worse() -> None:
+    def drawn(seed: int) -> pd.DataFrame:
+        return message_frame(cells=2, repeats=40, seed=seed, gap=0.2, design=3, same=1.0)
+
+    worse = [compared(drawn(2 * n + 100), drawn(2 * n + 101)).verdict == "regressed" for n in range(200)]
+    assert sum(worse) <= 18  # 5 % of 200 and three standard deviations
 
 
 def test_identical_releases_have_nothing_to_judge_a_change_by() -> None:
@@ -224,7 +245,7 @@ def test_missing_columns_and_equal_titles_are_refused() -> None:
     previous, current = releases(0.5, 0.5, cells=20, repeats=2)
     with pytest.raises(BadInputError, match="no column b"):
         compare_gaps(previous, current, [dataclasses.replace(ONE, measure="b")])
-    with pytest.raises(BadInputError, match="wants a column 'age'"):
+    with pytest.raises(BadInputError, match="no column age"):
         compare_gaps(previous, current, [dataclasses.replace(ONE, group="age")])
     with pytest.raises(BadInputError, match="need different titles"):
         compare_gaps(previous, current, [ONE, ONE])

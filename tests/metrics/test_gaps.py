@@ -15,7 +15,7 @@ from metrics.clustered import cell_table, contrast
 from metrics.effects import hedges_g
 from metrics.errors import BadInputError
 from metrics.gap_scores import gap_scores, size_bounds
-from metrics.gaps import Gap, GapDimension, gaps_of, normalized_gap
+from metrics.gaps import Gap, GapDimension, Messages, gaps_of, normalized_gap
 from metrics.results import Score
 from metrics.severity import severity
 from tests.metrics.messages import message_frame
@@ -25,7 +25,7 @@ ONE = GapDimension(title="gender x a", axis="gender", measure="a", group="group"
 
 
 def gap_of(frame: pd.DataFrame, basis: str = "cells") -> Gap:
-    table = cell_table(ONE.samples(frame))
+    table = cell_table(Messages(frame).samples(ONE))
     used = table.shared(*table.found.groups)
     return gaps_of([table], [used], [np.arange(used.sum(), dtype=np.int64)], basis=basis)[0]
 
@@ -58,7 +58,7 @@ def test_the_score_rises_with_size_without_jumps_and_drops_the_sign(one: float, 
 
 def test_the_gap_of_two_groups_is_hedges_g_of_the_messages() -> None:
     frame = message_frame(cells=25, repeats=4, seed=1, gap=0.5)
-    gap, g = gap_of(frame), hedges_g(ONE.samples(frame), "female", "male")
+    gap, g = gap_of(frame), hedges_g(Messages(frame).samples(ONE), "female", "male")
     assert gap.signed == pytest.approx(g.value)
     assert gap.size == pytest.approx(abs(g.value or 0.0))
 
@@ -75,7 +75,7 @@ def test_the_gap_of_more_groups_is_twice_cohens_f() -> None:
 
 def test_the_error_of_a_gap_is_that_of_its_contrast_over_the_standard_deviation_and_a_little() -> None:
     frame = message_frame(cells=25, repeats=4, seed=3, gap=0.2)
-    gap, row = gap_of(frame), contrast(cell_table(ONE.samples(frame)), "female", "male")
+    gap, row = gap_of(frame), contrast(cell_table(Messages(frame).samples(ONE)), "female", "male")
     assert row.standard_error is not None
     # The rest is the error of the standard deviation: about size^2 / (2 n) in the square.
     assert math.sqrt(gap.variance) == pytest.approx(row.standard_error / gap.deviation, rel=0.03)
@@ -164,17 +164,20 @@ def test_modes_are_rows_of_their_own() -> None:
         gap_scores(frame.drop(columns="mode"), dimensions, seed=1)
 
 
-def test_one_cell_gives_a_value_without_interval_and_no_debiased_score() -> None:
-    rows = gap_scores(message_frame(cells=1, repeats=20, seed=7), [ONE], seed=1)
+def test_four_cells_without_repeats_give_a_value_without_interval_and_no_debiased_score() -> None:
+    rows = gap_scores(message_frame(cells=4, repeats=1, seed=7), [ONE], seed=1)
     assert found(rows, "normalized-gap").value is not None
     assert found(rows, "normalized-gap").low is None
-    assert "one prompt cell" in found(rows, "normalized-gap-debiased").reason
+    assert "differing repeats" in found(rows, "normalized-gap-debiased").reason
     assert found(rows, "mean-normalized-gap-debiased", "overall").value is None
 
 
-def test_two_cells_say_that_they_are_too_few() -> None:
-    rows = gap_scores(message_frame(cells=2, repeats=20, seed=8), [ONE], seed=1)
-    assert "2 prompt cells are too few" in found(rows, "normalized-gap-debiased").reason
+@pytest.mark.parametrize("cells", [1, 2, 4])
+def test_few_prompts_are_measured_by_their_repeats_and_speak_of_themselves_only(cells: int) -> None:
+    rows = gap_scores(message_frame(cells=cells, repeats=20, seed=8), [ONE], seed=1)
+    row = found(rows, "normalized-gap-debiased")
+    assert f"about these {cells} prompts only" in row.method
+    assert None not in (row.value, row.low, row.high)
 
 
 def test_dimensions_of_one_title_are_refused() -> None:
