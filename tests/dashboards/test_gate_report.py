@@ -24,6 +24,7 @@ from dashboards.gate_report import (
     junit_xml,
     outcome_of,
 )
+from dashboards.instruments import TARGETED_MESSAGES
 from metrics.results import Comparison
 from tests.dashboards.test_hostile import _ACTIVE, HOSTILE, UNHURRIED, rendered
 
@@ -166,6 +167,17 @@ def test_json_holds_every_number_and_reason():
     assert document["checks"][1]["rows"][0]["current"] == 0.6
     assert document["notes"][0] == "a note"
     assert (document["outcome"], document["exit_code"]) == ("failed", 1)
+
+
+def test_a_gate_of_messages_counts_messages_and_speaks_of_differences():
+    found = result(instrument=TARGETED_MESSAGES, protocol="targeted-messages", records=912)
+    text = gate_markdown(found)
+    assert "912 messages in 500 answers" in rendered(text).text
+    assert "| messages | why |" in text
+    assert "these differences were not found beyond" in text
+    document = gate_document(found)
+    assert (document["unit"], document["records"], document["personas"]) == ("messages", 912, None)
+    assert gate_document(result())["personas"] == 9871
 
 
 def poisoned(term):
