@@ -25,6 +25,7 @@ from flows.ordering import Order, as_large, ordered, plan_of, refuse_stranger
 from flows.redaction import without_secrets
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from metrics.results import anything_measured
 from registry.ledger import duties as states
 from registry.ledger.claims import AuditInProgressError
 from registry.ledger.connection import moment_text
@@ -225,7 +226,7 @@ def no_verdict(conclusion: Conclusion) -> str:
         return f"audit {audit.id} is incomplete: some calls brought no answer"
     if conclusion.scored.reading.channels.mixed_release:
         return f"audit {audit.id} was answered by more than one model"
-    if not any(score.value is not None for score in conclusion.scored.scores if score.metric == "cramers-v"):
+    if not anything_measured(conclusion.scored.scores):
         return f"nothing of audit {audit.id} could be measured"
     return ""
 

