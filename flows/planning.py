@@ -82,6 +82,8 @@ def planned(
     size: int | None = None,
     change: float | None = None,
     per_call: int | None = None,
+    cells: int | None = None,
+    repeats: int | None = None,
     concurrency: int = 8,
     wh_per_1k_tokens: float | None = None,
     policy: Policy | None = None,
@@ -91,7 +93,7 @@ def planned(
     Parameters
     ----------
     size : personas a release; default that of an audit. change : of the normalized score; default the policy's
-        smallest change that matters. per_call : personas a call
+        smallest change that matters. per_call : personas a call; cells, repeats : of messages, instead of their size
     concurrency : calls at the same time; wh_per_1k_tokens : energy of 1,000 tokens, as somebody measured it
     policy : how the comparison will be judged; default that of the family
 
@@ -111,6 +113,10 @@ def planned(
         raise BadInputError(f"a call asks for at least 1 persona, got {per_call}")
     _check(previous, current, concurrency, wh_per_1k_tokens)
     instrument = workspace.protocol(protocol)
+    if instrument.unit == "messages":
+        return _of_messages(
+            workspace, previous, current, protocol, size, change, concurrency, wh_per_1k_tokens, policy, cells, repeats
+        )
     if not hasattr(instrument, "dimensions"):
         raise BadInputError(f"{protocol} has no bias dimensions, and only audits of bias dimensions can be planned")
     releases = [release for release in (previous, current) if release is not None]
@@ -151,6 +157,50 @@ def planned(
         rows=tuple(rows),
         targets=tuple(targets),
         notes=(*basis.notes, *rules, *usage),
+    )
+
+
+def _of_messages(
+    workspace: Workspace,
+    previous: ModelRelease | None,
+    current: ModelRelease,
+    protocol: str,
+    size: int | None,
+    change: float,
+    concurrency: int,
+    wh_per_1k_tokens: float | None,
+    policy: Policy,
+    cells: int | None,
+    repeats: int | None,
+) -> PlannedAudit:
+    """A plan of messages; see `flows.gap_planning`."""
+    from flows.gap_planning import planned_messages
+
+    _check(previous, current, concurrency, wh_per_1k_tokens)
+    parts = planned_messages(
+        workspace,
+        previous,
+        current,
+        Order(protocol=protocol, size=size, cells=cells, repeats=repeats),
+        change=change,
+        concurrency=concurrency,
+        wh_per_1k_tokens=wh_per_1k_tokens,
+        policy=policy,
+    )
+    costs, wanted = parts.pop("costs"), parts.pop("wanted")
+    targets = tuple(
+        Target(purpose=purpose, size=number, design_effect=effect, costs=costs(number))
+        for purpose, number, effect in [(SIZE, parts["size"], None), *wanted]
+    )
+    return PlannedAudit(
+        previous=previous.uri if previous else None,
+        current=current.uri,
+        protocol=protocol,
+        unit="messages",
+        change=change,
+        policy=policy,
+        targets=targets,
+        **parts,
     )
 
 

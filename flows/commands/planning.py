@@ -47,6 +47,10 @@ def plan(
     per_call: Annotated[
         int | None, typer.Option(help="Personas per call: 20 (default) or 1.", show_default=False)
     ] = None,
+    cells: Annotated[int | None, typer.Option(min=1, help="Messages: cells of the design.", show_default=False)] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Messages: how often each cell is asked.", show_default=False)
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")] = 8,
     wh_per_1k_tokens: Annotated[
         float | None,
@@ -61,6 +65,7 @@ def plan(
 
     Examples: spiritlevel plan models:/nova-chat/2 models:/nova-chat/3 --protocol persona-brainstorm --size 10000
     spiritlevel plan models:/nova-chat/1 --protocol persona-brainstorm --change 0.1
+    spiritlevel plan models:/nova-chat/1 --protocol targeted-messages --cells 240 --repeats 2
     """
     from flows.planning import planned
 
@@ -75,6 +80,8 @@ def plan(
             size=size,
             change=change,
             per_call=per_call,
+            cells=cells,
+            repeats=repeats,
             concurrency=concurrency,
             wh_per_1k_tokens=wh_per_1k_tokens,
         )
@@ -140,16 +147,17 @@ def plan_text(result: PlannedAudit) -> str:
 
 
 def _dimension_table(result: PlannedAudit) -> str:
-    wanted = f"for +{result.change:g}"
-    head = f"{'bias dimension':34} {'score':>6} {'V':>6} {'deff':>7}  {'shows from':>15} {'in V':>15}  {wanted:>17}  {'unchanged':>11}"
+    wanted, unit = f"for +{result.change:g}", _effect(result)
+    wide = max(34, *(len(row.dimension) for row in result.rows[0]))
+    head = f"{'bias dimension':{wide}} {'score':>6} {unit:>6} {'deff':>7}  {'shows from':>15} {'in ' + unit:>15}  {wanted:>17}  {'unchanged':>11}"
     lines, reasons = [head, "-" * len(head)], Counter[str]()
     for alike in zip(*result.rows, strict=True):
         row: DimensionPlan = alike[0]
         if row.score is None or row.v is None:
-            lines.append(f"{row.dimension:34} not planned: {row.reason}")
+            lines.append(f"{row.dimension:{wide}} not planned: {row.reason}")
             continue
         lines.append(
-            f"{row.dimension:34} {row.score:>6.2f} {row.v:>6.3f} {_beside([_deff(one.design_effect) for one in alike]):>7}  "
+            f"{row.dimension:{wide}} {row.score:>6.2f} {row.v:>6.3f} {_beside([_deff(one.design_effect) for one in alike]):>7}  "
             f"{_beside([_change(one.detectable, 2) for one in alike]):>15} "
             f"{_beside([_change(one.detectable_v, 3) for one in alike]):>15}  "
             f"{_beside([_size(one.size_for_change) for one in alike]):>17}  "
@@ -159,12 +167,18 @@ def _dimension_table(result: PlannedAudit) -> str:
     return "\n".join([*lines, *(f"-: {reason} ({count} dimensions)" for reason, count in reasons.items())])
 
 
+def _effect(result: PlannedAudit) -> str:
+    """What the score is made from: V of an association, or a gap in standard deviations."""
+    return "SD" if result.unit == "messages" else "V"
+
+
 def _legend(result: PlannedAudit) -> str:
     policy = result.policy
     assumed = "; two figures: the two assumed design effects" if result.assumed else ""
     return (
         f"shows from: smallest rise of the score that is shown with 80 % power, one-sided, alpha {policy.alpha:g} over "
-        f"{len(result.rows[0])} dimensions (z {result.critical[0]:.2f}); in V: the same rise of V\n"
+        f"{len(result.rows[0])} dimensions (z {result.critical[0]:.2f}); in {_effect(result)}: the same rise of "
+        f"{'V' if _effect(result) == 'V' else 'the gap in standard deviations'}\n"
         f"for +{result.change:g}: {result.unit} a release that show this rise with 80 % power\n"
         f"unchanged: chance that a release without any change is shown to be within +-{policy.margin:g}\n"
         f"deff: design effect, the variance as a multiple of that of independent {result.unit}{assumed}"
@@ -172,7 +186,7 @@ def _legend(result: PlannedAudit) -> str:
 
 
 def _cost_table(result: PlannedAudit) -> str:
-    head = f"{'what it takes for':50} {'personas':>9} {'calls':>8} {'tokens':>14} {'US dollars':>12} {'time':>9} {'energy':>10}"
+    head = f"{'what it takes for':50} {result.unit:>9} {'calls':>8} {'tokens':>14} {'US dollars':>12} {'time':>9} {'energy':>10}"
     lines = [head, "-" * len(head)]
     for target in result.targets:
         effect = "" if target.design_effect is None else f", deff {target.design_effect:g}"
