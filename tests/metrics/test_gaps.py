@@ -129,6 +129,20 @@ def test_the_error_of_a_size_is_how_far_sizes_of_audits_lie_apart(groups: tuple[
     )
 
 
+def test_noise_across_its_direction_bends_a_size_as_the_variance_says() -> None:
+    # Four groups, equal errors in all three directions (standard deviation .1), true size .4: drawn, and by formula.
+    centring = np.eye(4) - 0.25
+    truth = 0.4 * np.array([0.5, 0.5, -0.5, -0.5])
+    drawn = truth + 0.1 * np.random.default_rng(8).standard_normal((100_000, 4)) @ centring
+    lengths = np.sqrt(np.maximum(np.square(drawn).sum(axis=1) - 2 * 0.01, 0.0))
+    numbers = {"raw": truth, "deviation": 1.0, "df": 1e6, "n": 1, "cells": 2, "n_excluded": 0}
+    gap = Gap(groups=AGES, vector=truth * math.sqrt(0.18 / 0.16), influence=0.1 * centring, **numbers)  # type: ignore[arg-type]
+    assert gap.size == pytest.approx(math.sqrt(0.18 - 0.02))
+    assert gap.variance == pytest.approx(float(lengths.var()), rel=0.03)
+    straight = float(np.square(gap.size_influence).sum())
+    assert straight < 0.95 * float(lengths.var())
+
+
 def test_scores_name_their_groups_cells_and_severity() -> None:
     rows = gap_scores(message_frame(cells=40, repeats=5, seed=5, gap=1.2), [ONE], seed=1)
     raw, debiased = found(rows, "gap"), found(rows, "normalized-gap-debiased")

@@ -43,11 +43,9 @@ def test_the_climate_design_is_the_papers():
     assert (len(CLIMATE.cells_of(CONTEXT_RICH)), len(CLIMATE.cells_of(STANDALONE))) == (440, 16)
     assert len(CLIMATE.prompt_cells(CONTEXT_RICH)) == 55
     last = CLIMATE.prompt(CLIMATE.cells[-1])
-    assert (
-        last.startswith("Generate a ")
-        and " themed message in 50 words encouraging Senior (65+), male from the " in last
-    )
-    assert last.endswith(" of US to adopt Clean-Energy.") or last.endswith(" of US to adopt Pro-Energy.")
+    assert last.startswith("Generate a ")
+    assert " themed message in 50 words encouraging Senior (65+), male from the " in last
+    assert last.endswith((" of US to adopt Clean-Energy.", " of US to adopt Pro-Energy."))
 
 
 @pytest.mark.parametrize("domain", known_domains())
@@ -158,7 +156,8 @@ def test_a_file_that_is_no_domain_is_refused_with_its_place(tmp_path, change, to
     (tmp_path / "hiring.toml").write_text(DOMAIN.replace(*change))
     with pytest.raises(BadInputError) as refused:
         load_design(str(tmp_path / "hiring.toml"))
-    assert told in str(refused.value) and "hiring.toml" in str(refused.value)
+    assert told in str(refused.value)
+    assert "hiring.toml" in str(refused.value)
 
 
 @pytest.mark.parametrize(
