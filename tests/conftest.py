@@ -17,8 +17,6 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Prefect's temporary server says goodbye after pytest has closed its output.
 os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-# Its handlers keep the standard error of the test that first needed them, which is closed after it.
-os.environ.setdefault("PREFECT_LOGGING_EXTRA_LOGGERS", "none")
 
 from flows.cli import exit_code
 from flows.settings import Home
