@@ -305,3 +305,10 @@ def test_the_commands_show_acknowledge_and_test(spiritlevel, hook):
         cleared(workspace, incident.key, "over")
     assert spiritlevel("alerts", "list").startswith("no incident is open")
     assert "recovered" in spiritlevel("alerts", "list", "--all")
+
+
+@pytest.mark.parametrize("number", ["0", "7", str(2**31), str(2**63), "9" * 40])
+def test_an_incident_that_is_not_there_is_said_however_large_its_number(spiritlevel, number):
+    for command in (("show",), ("ack", "--why", "known")):
+        spiritlevel("alerts", *command, number, code=2)
+        assert f"there is no incident {number};" in spiritlevel.stderr
