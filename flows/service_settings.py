@@ -81,7 +81,8 @@ class OptionSettings(_Table):
 class AuditSettings(_Table):
     """One recurring audit of a family: what is asked, and when.
 
-    ``name`` tells two audits of one protocol apart; it is the protocol's name by default. ``grace``: a run that begins
+    ``name`` tells two audits of one protocol apart; it is the protocol's name by default. ``anchor``: the steps of ``every``
+    are counted from it in both directions, so that one in the future delays nothing. ``grace``: a run that begins
     later than this says so. ``share``: workers that may work on one audit together.
     """
 

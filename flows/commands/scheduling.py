@@ -117,7 +117,7 @@ def schedule_text(found: ServiceSchedule, now: dt.datetime, days: float | None =
         )
         if line.why and line.state != "on time":
             lines.append(f"{'':{width}}  {line.why}")
-    lines += ["", *_sums(found)]
+    lines += ["", *_sums(found), *_anchors(found, now)]
     if days is not None:
         coming = upcoming(found.lines, now, days)
         lines += ["", f"{len(coming)} {'run' if len(coming) == 1 else 'runs'} in the next {days:g} days (UTC):"]
@@ -150,6 +150,18 @@ def _sums(found: ServiceSchedule) -> list[str]:
     if found.ended:
         lines.append(f"no longer declared, ends when the service looks: {_some(found.ended)}")
     return lines
+
+
+def _anchors(found: ServiceSchedule, now: dt.datetime) -> list[str]:
+    from flows.duties import anchor_of
+
+    later = [line.duty for line in found.lines if line.duty.audit.anchor and anchor_of(line.duty.clock) > now]
+    if not later:
+        return []
+    return [
+        f"an anchor in the future delays nothing, for steps are counted from it in both directions: "
+        f"{_some([duty.name for duty in later])}"
+    ]
 
 
 def _month(found: ServiceSchedule) -> str:

@@ -166,3 +166,10 @@ def test_a_month_of_unknown_cost_names_the_cause(spiritlevel):
     assert (shown["usd_a_month"], shown["unpriced"], shown["uncounted"]) == (None, 1, 0)
     said = f"about {shown['tokens_a_month']:,} tokens; its cost is unknown for 1 of 1: no prices are registered\n"
     assert said in spiritlevel("schedule")
+
+
+def test_an_anchor_in_the_future_is_said_to_delay_nothing(spiritlevel):
+    said = "an anchor in the future delays nothing, for steps are counted from it in both directions: nova/persona-brainstorm"
+    for anchor, there in (("2999-01-01T03:00", True), ("2026-01-05T03:00", False)):
+        configure(spiritlevel, EVERY_SECOND.replace("every: 1s", f'every: 7d, anchor: "{anchor}"'))
+        assert (said in spiritlevel("schedule")) == there
