@@ -17,10 +17,10 @@ from flows.delivery import DeliveryReport as DeliveryReport
 from flows.delivery import deliver as deliver
 from flows.finding_kinds import names_of
 from flows.findings import collapsed_coverage, findings_of, gate_result, moved_dimension
-from flows.incidents import Moment, moment_of, noted, recovered, reminded
+from flows.incidents import Moment, moment_of, noted, old_news, recovered, reminded
 from flows.incidents import cleared as cleared
 from flows.incidents import raised as raised
-from flows.replication import opened_without, settle, unconfirmed
+from flows.replication import not_found_again, opened_without, settle, unconfirmed
 from registry.ledger.incidents import ACKNOWLEDGED, OPEN, Incident
 
 if TYPE_CHECKING:
@@ -45,14 +45,18 @@ def alerted(
     at = moment_of(workspace, now)
     audit = conclusion.scored.audit
     touched: dict[int, Incident] = {}
+    findings = findings_of(workspace, conclusion)
     if not conclusion.held:
+        keys = {finding.key for finding in findings}
         for incident in unconfirmed(workspace, audit):
             settled = settle(workspace, incident, conclusion, at)
+            if incident.audit == audit.id and incident.key not in keys:
+                settled = not_found_again(workspace, incident, audit)
             if settled != incident:
                 touched[incident.id] = settled
         for incident in _followed_up(workspace, conclusion, at):
             touched[incident.id] = incident
-    for finding in findings_of(workspace, conclusion):
+    for finding in findings:
         incident = raised(workspace, finding, at)
         touched[incident.id] = incident
     if send:
@@ -73,7 +77,7 @@ def _followed_up(workspace: Workspace, conclusion: Conclusion, at: str) -> Itera
     )
     for incident in found:
         older_release = incident.version is not None and audit.release.version < incident.version
-        if older_release or audit.id <= (incident.seen_audit or 0):
+        if older_release or old_news(workspace, incident, audit.id):
             continue
         says = _SAYS.get(incident.kind)
         if says is None or (said := says(workspace, incident, conclusion)) is None:
@@ -96,7 +100,7 @@ class _Said:
 
 
 def _of_regression(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
-    """A later audit against the incident's own reference, from stored answers.
+    """A later audit against the incident's own reference, from stored answers; or the one that found it, asked again.
 
     It is over when each of its dimensions is `unchanged` or `improved` and no other regressed. Small audits seldom show
     `unchanged`; so it also is when one of its dimensions has `improved` since the audit that found it, and the change of
@@ -115,7 +119,7 @@ def _of_regression(workspace: Workspace, incident: Incident, conclusion: Conclus
     missing = _not_back(incident, against.rows, policy.smallest_change)
     if not mine:
         missing = (*missing, "none of its dimensions was compared")
-    if doubtful and not missing:
+    if doubtful and not missing and first.id != audit.id:
         since = judged(workspace, first, audit, policy).rows
         if not any(row.verdict == "improved" for row in since if row.dimension in names_of(incident)):
             names = ", ".join(row.dimension for row in doubtful)
@@ -204,10 +208,23 @@ def _of_instrument(workspace: Workspace, incident: Incident, conclusion: Conclus
     return _Said(over=True, verdict="", why=f"the instrument was steady in audit {conclusion.scored.audit.id}")
 
 
+def _of_no_verdict(workspace: Workspace, incident: Incident, conclusion: Conclusion) -> _Said | None:
+    """The very audit that said nothing, asked again where calls had failed; a later one is for the duty clock to tell."""
+    from flows.duty_runs import no_verdict
+
+    audit = conclusion.scored.audit
+    if audit.id != incident.audit or no_verdict(conclusion):
+        return None
+    return _Said(
+        over=True, verdict="", why=f"audit {audit.id} of {audit.release.uri} was asked again and has a verdict"
+    )
+
+
 _SAYS = {
     "regression": _of_regression,
     "drift": _of_drift,
     "gate-failure": _of_gate,
     "coverage-collapse": _of_coverage,
     "instrument-moved": _of_instrument,
+    "no-verdict": _of_no_verdict,
 }

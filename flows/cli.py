@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; leaves with the exit code of the command.
 
     Exit codes: 0 ok; 1 regressed; 2 bad input or a provider that never answered; 3 inconclusive, not measurable or
-    incomplete; 70 internal error; 130 interrupted.
+    incomplete; 70 internal error; 130 interrupted; 143 ended by SIGTERM.
     """
     # A command loads hundreds of modules, which are no garbage: looking for some among them that often costs a tenth of it.
     gc.set_threshold(50_000, 20, 20)

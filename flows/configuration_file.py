@@ -26,7 +26,12 @@ def text_of(path: Path) -> str | None:
         raise BadInputError(f"{path} should be a file with settings, and is a folder or a device; move it away")
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise BadInputError(
+            f"{path} is not UTF-8 text (byte 0x{byte:02x} at position {error.start}); save it with the encoding UTF-8"
+        ) from None
+    except OSError as error:
         raise BadInputError(f"{path} cannot be read: {error}") from error
 
 

@@ -221,7 +221,7 @@ def prefect_server() -> Iterator[SyncPrefectClient]:
         When none is configured, or it does not answer, or refuses.
     """
     from prefect.client.orchestration import get_client
-    from prefect.exceptions import PrefectHTTPStatusError
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
     address = server_address()
     if address is None:
@@ -231,10 +231,15 @@ def prefect_server() -> Iterator[SyncPrefectClient]:
         )
     with get_client(sync_client=True) as client:
         if (trouble := client.api_healthcheck()) is not None:
+            _refuse_other_server(address, trouble)
             raise BadInputError(
                 f"the Prefect server at {address} does not answer ({type(trouble).__name__}); start it, or correct "
                 f"PREFECT_API_URL"
             ) from trouble
+        try:
+            client.read_work_pools(limit=1)  # something else may answer, and call itself healthy
+        except (ObjectNotFound, PrefectHTTPStatusError, ValueError, TypeError) as error:
+            _refuse_other_server(address, error)
         try:
             yield client
         except PrefectHTTPStatusError as error:
@@ -243,6 +248,19 @@ def prefect_server() -> Iterator[SyncPrefectClient]:
             raise BadInputError(
                 f"the Prefect server at {address} refused with status {code}{hint}: {_detail(error)}"
             ) from error
+
+
+def _refuse_other_server(address: str, error: Exception) -> None:
+    """Say that something else than Prefect answers at an address, when an error of a first question shows it."""
+    from httpx import RemoteProtocolError
+    from prefect.exceptions import ObjectNotFound
+
+    code = getattr(getattr(error, "response", None), "status_code", None)
+    odd = isinstance(error, (ObjectNotFound, RemoteProtocolError, ValueError, TypeError))
+    if code in (400, 404, 405, 501) or (code is None and odd):
+        raise BadInputError(
+            f"what answers at {address} is no Prefect server; correct PREFECT_API_URL, which mostly ends with /api"
+        ) from error
 
 
 def server_address() -> str | None:

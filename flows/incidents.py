@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Moment = str | dt.datetime
 _MOST_SEEN = 20
+_OWN_RECORD = ("seen", "repeated")  # of the evidence: who said what and when; no message repeats it
 
 NOT_ASKED = "Not replicated: the answers were imported, so no second sample could be asked for."
 TURNED_OFF = "Not replicated: 'replicate' is off in spiritlevel.yaml, so no second sample was asked for."
@@ -73,8 +74,32 @@ def body_of(
         "verdict": shown.get("verdict", ""),
         "why": incident.why if why is None else why,
         "dimensions": list(shown.get("dimensions", ())),
-        "evidence": {name: value for name, value in shown.items() if name != "seen"},
+        "evidence": {name: value for name, value in shown.items() if name not in _OWN_RECORD},
     }
+
+
+def asked_again(workspace: Workspace, incident: Incident, audit: int) -> bool:
+    """Whether requests of an audit were asked again since it last said something of an incident."""
+    return workspace.ledger.repeated(audit) > int(incident.evidence.get("repeated", {}).get(str(audit), 0))
+
+
+def old_news(workspace: Workspace, incident: Incident, audit: int) -> bool:
+    """Whether an incident has seen what an audit says: that one as it is answered now, or a later one."""
+    seen = incident.seen_audit or 0
+    return audit < seen or (audit == seen and not asked_again(workspace, incident, audit))
+
+
+def seen_with(
+    workspace: Workspace, evidence: Mapping[str, Any], audit: int | None, before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Evidence that also says how many answers of an audit came for requests that had been asked before.
+
+    ``before`` : evidence that it takes the place of
+    """
+    repeated = dict((before or evidence).get("repeated", {}))
+    if audit is not None and (count := workspace.ledger.repeated(audit)):
+        repeated[str(audit)] = count
+    return dict(evidence) | ({"repeated": repeated} if repeated else {})
 
 
 def raised(workspace: Workspace, finding: Finding, now: Moment | None = None) -> Incident:
@@ -85,7 +110,7 @@ def raised(workspace: Workspace, finding: Finding, now: Moment | None = None) ->
     """
     ledger, now = workspace.ledger, moment_of(workspace, now)
     known = ledger.incidents(key=finding.key)
-    if known and finding.audit is not None and finding.audit <= (known[-1].seen_audit or 0):
+    if known and finding.audit is not None and old_news(workspace, known[-1], finding.audit):
         return known[-1]
     if known and known[-1].live:
         return _seen_again(workspace, known[-1], finding, now)
@@ -109,7 +134,8 @@ def _opening(workspace: Workspace, finding: Finding) -> Opening:
         severity=severity,
         title=finding.title,
         why=finding.why,
-        evidence=plain(finding.evidence) | ({"replication": replication} if replication else {}),
+        evidence=seen_with(workspace, plain(finding.evidence), finding.audit)
+        | ({"replication": replication} if replication else {}),
         audit=finding.audit,
         reference_audit=finding.reference_audit,
         state=state,
@@ -131,14 +157,17 @@ def opened_notice(workspace: Workspace, incident: Incident | Opening, now: str, 
 
 
 def _seen_again(workspace: Workspace, incident: Incident, finding: Finding, now: str) -> Incident:
-    if finding.reference_audit is not None and finding.audit is not None:
+    anew = incident.state == UNCONFIRMED and finding.audit == incident.audit  # nobody was told what it opened with
+    if finding.reference_audit is not None and finding.audit is not None and not anew:
         # What it opened with stays: it is what was told, and what a recovery is judged by.
         verdict = str(finding.evidence.get("verdict", ""))
         return noted(workspace, incident, finding.audit, verdict, finding.why, now)
-    said = {"title": finding.title, "why": finding.why, "evidence": plain(finding.evidence)}
-    if replication := incident.evidence.get("replication"):
-        said["evidence"]["replication"] = replication  # type: ignore[index]
-    return workspace.ledger.see_incident(incident, now=now, audit=finding.audit, **said)
+    evidence = seen_with(workspace, plain(finding.evidence), finding.audit, incident.evidence)
+    kept = ("replication", "seen") if anew else ("replication",)
+    evidence |= {name: incident.evidence[name] for name in kept if name in incident.evidence}
+    return workspace.ledger.see_incident(
+        incident, now=now, audit=finding.audit, title=finding.title, why=finding.why, evidence=evidence
+    )
 
 
 def noted(
@@ -150,12 +179,17 @@ def noted(
     now: str,
     missing: Sequence[str] = (),
 ) -> Incident:
-    """The incident with what a later audit said of it, once an audit; ``missing`` : what it would take to be over."""
+    """The incident with what a later audit said of it; ``missing`` : what it would take to be over.
+
+    Once an audit. What one says whose requests were asked again, its own among them, takes the place of what it said before.
+    """
     seen = [dict(item) for item in incident.evidence.get("seen", ())]
-    if audit <= (incident.audit or 0) or any(item["audit"] == audit for item in seen):
+    known = audit <= (incident.audit or 0) or any(item["audit"] == audit for item in seen)
+    if known and (audit != incident.seen_audit or not asked_again(workspace, incident, audit)):
         return incident
+    seen = [item for item in seen if item["audit"] != audit]
     seen.append({"audit": audit, "verdict": verdict, "why": why, "at": now, "missing": list(missing)})
-    evidence = dict(incident.evidence) | {"seen": seen[-_MOST_SEEN:]}
+    evidence = seen_with(workspace, dict(incident.evidence) | {"seen": seen[-_MOST_SEEN:]}, audit)
     return workspace.ledger.see_incident(incident, now=now, audit=audit, evidence=evidence)
 
 
@@ -179,7 +213,7 @@ def recovered(
         event=RECOVERED, channels=tuple(told), message=body_of(incident, now, why=why, evidence=shown)
     )
     seen = {"seen_audit": audit} if audit is not None else {}
-    after = dict(incident.evidence) | {"ended": why}
+    after = seen_with(workspace, incident.evidence, audit) | {"ended": why}
     workspace.ledger.move_incident(
         incident.id, HAS_RECOVERED, among=LIVE, now=now, notify=notify, evidence=after, **seen
     )

@@ -47,6 +47,8 @@ def added(home: Home, kind: str, path: Path) -> tuple[Lexicon, Path]:
 
     if kind == CONNOTATION_FRAMES:
         lexicon = connotation_frames(path)
+        if lexicon.unit == "lemma":  # the file of lemmas and the one that paper mode takes are kept beside each other
+            lexicon = dataclasses.replace(lexicon, name=f"{CONNOTATION_FRAMES}-lemmas")
     elif kind == "file":
         lexicon = read_lexicon(path)
         if lexicon.name in lexicon_names():

@@ -148,6 +148,8 @@ def log_to(home: Home) -> None:
     level = logging.getLevelNamesMapping().get(os.environ.get("SPIRITLEVEL_LOG_LEVEL", "").upper(), logging.INFO)
     for root in ROOTS:
         logging.getLogger(root).setLevel(level)
+        # Prefect, once loaded, prints on the terminal whatever reaches the root logger; a command says there what it has to say.
+        logging.getLogger(root).propagate = False
     redact_all()
 
 

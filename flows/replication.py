@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.finding_kinds import names_of, percent
 from flows.findings import change, failed_checks, gate_result
-from flows.incidents import Moment, moment_of, noted, opened_notice
+from flows.incidents import Moment, asked_again, moment_of, noted, opened_notice, seen_with
 from registry.ledger.incidents import OPEN, UNCONFIRMED, WITHDRAWN, Incident
 
 if TYPE_CHECKING:
@@ -82,7 +82,23 @@ def settle(workspace: Workspace, incident: Incident, conclusion: Conclusion, now
         severity="low",
         replicate_audit=audit.id,
         seen_audit=audit.id,
-        evidence=dict(incident.evidence) | {"replication": note},
+        evidence=seen_with(workspace, incident.evidence, audit.id) | {"replication": note},
+    )
+    return workspace.ledger.incident(incident.id)
+
+
+def not_found_again(workspace: Workspace, incident: Incident, audit: Audit) -> Incident:
+    """Withdraw an unconfirmed incident when its own audit, asked again where calls had failed, no longer finds it."""
+    if audit.id != incident.seen_audit or not asked_again(workspace, incident, audit.id):
+        return incident
+    note = f"Withdrawn: calls of audit {audit.id} that had failed were asked again, and with their answers it is not found."
+    workspace.ledger.move_incident(
+        incident.id,
+        WITHDRAWN,
+        among=[UNCONFIRMED],
+        now=workspace.ledger.moment(),
+        severity="low",
+        evidence=seen_with(workspace, incident.evidence, audit.id) | {"replication": note},
     )
     return workspace.ledger.incident(incident.id)
 
@@ -128,7 +144,7 @@ def _confirmed(
         name: [row for row in incident.evidence.get(name, ()) if row["dimension"] in again]
         for name in ("moved", "cells")
     }
-    evidence = dict(incident.evidence) | second | shown | {kind: again, "replication": said}
+    evidence = seen_with(workspace, incident.evidence, audit.id) | second | shown | {kind: again, "replication": said}
     return _opened(workspace, incident, evidence, now, replicate_audit=audit.id, seen_audit=audit.id)
 
 

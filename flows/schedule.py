@@ -28,7 +28,7 @@ class DutyLine:
     state : ``on time``, ``late``, ``overdue``, ``running``, ``due``, ``never``, or how the last run ended (``failed``,
         ``open``, ``refused``, ``skipped``); why : in words
     declared : whether the service has seen it; one that was just written into the file begins with its first look
-    usd_a_month : None is unknown; runs_a_month : in the next 30 days
+    usd_a_month, tokens_a_month : None is unknown; runs_a_month : in the next 30 days
     """
 
     duty: Duty
@@ -40,6 +40,7 @@ class DutyLine:
     finished: DutyRun | None
     runs_a_month: int
     usd_a_month: float | None
+    tokens_a_month: int | None
 
     @property
     def local(self) -> str:
@@ -56,7 +57,7 @@ class ServiceSchedule:
 
     Parameters
     ----------
-    usd_a_month : of those whose cost is known; unpriced : how many are not
+    usd_a_month, tokens_a_month : of those that are known; unpriced, uncounted : of how many they are not
     false_alerts : to be expected a month when no release changes, of what is audited daily or less often; None without
     more_than_daily : how many watched releases are audited more often: what that comes to was never simulated
     ended : duties that the ledger still has and the configuration no longer
@@ -64,7 +65,9 @@ class ServiceSchedule:
 
     lines: tuple[DutyLine, ...]
     usd_a_month: float
+    tokens_a_month: int
     unpriced: int
+    uncounted: int
     false_alerts: FalseAlerts | None
     more_than_daily: int
     ended: tuple[str, ...]
@@ -85,12 +88,14 @@ def service_schedule(workspace: Workspace, now: dt.datetime) -> ServiceSchedule:
         for duty in declared
     ]
     lines.sort(key=lambda line: (line.next is None, line.next.at if line.next else now, line.duty.name))
-    costs = [line.usd_a_month for line in lines]
+    costs, tokens = [line.usd_a_month for line in lines], [line.tokens_a_month for line in lines]
     false_alerts, more_than_daily = _false_alerts(workspace, lines)
     return ServiceSchedule(
         lines=tuple(lines),
         usd_a_month=sum(cost for cost in costs if cost is not None),
+        tokens_a_month=sum(count for count in tokens if count is not None),
         unpriced=sum(cost is None for cost in costs),
+        uncounted=sum(count is None for count in tokens),
         false_alerts=false_alerts,
         more_than_daily=more_than_daily,
         ended=tuple(sorted(set(stored) - {duty.name for duty in declared})),
@@ -112,6 +117,7 @@ def _line(
     )
     state, why = _state(duty, known, history, now)
     _, runs = newest_slots(duty, now, now + MONTH, 1)
+    usd, tokens = _taken(duty, usage, runs)
     return DutyLine(
         duty=duty,
         state=state,
@@ -121,7 +127,8 @@ def _line(
         last=history.newest,
         finished=history.done,
         runs_a_month=runs,
-        usd_a_month=_cost(duty, usage, runs),
+        usd_a_month=usd,
+        tokens_a_month=tokens,
     )
 
 
@@ -145,16 +152,16 @@ def _state(duty: Duty, stored: StoredDuty, history: DutyHistory, now: dt.datetim
     return ("late" if late else "on time"), newest.why
 
 
-def _cost(duty: Duty, usage: AuditUsage | None, runs: int) -> float | None:
-    """US dollars of a month: what the last finished audit took, for the size and the number of runs declared now."""
+def _taken(duty: Duty, usage: AuditUsage | None, runs: int) -> tuple[float | None, int | None]:
+    """US dollars and tokens of a month: what the last finished audit took, for the size and the number of runs declared now."""
     from registry.audits.channels import cost_usd
 
     if usage is None or usage.prompt_tokens is None or usage.completion_tokens is None:
-        return None
+        return None, None
     once = cost_usd(usage.prompt_tokens, usage.completion_tokens, usage.price_input, usage.price_output)
-    if once is None:
-        return None
-    return once * (duty.audit.personas or usage.size) / usage.size * runs
+    times = (duty.audit.personas or usage.size) / usage.size * runs
+    tokens = round((usage.prompt_tokens + usage.completion_tokens) * times)
+    return (None if once is None else once * times), tokens
 
 
 def _false_alerts(workspace: Workspace, lines: Sequence[DutyLine]) -> tuple[FalseAlerts | None, int]:

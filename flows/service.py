@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import datetime as dt
 import logging
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from flows.clockwork import CONFIGURATION, configuration_digest, handed_to_prefe
 from flows.deployments import Reconciled, reconciled, server_address
 from flows.duty_clock import Start, SweepReport, results_out, startable
 from flows.duty_runs import in_one_line, performed
+from flows.ending import ended_by_signal
 from flows.receiver import Desk, receiving
 from flows.service_checks import refuse_unconfigured, refuse_unworkable
 from flows.service_settings import ServiceSettings, length_of_time
@@ -155,14 +155,17 @@ def serve_all(home: Home, tell: Tell) -> None:
     endpoint = settings.service
     with opened(home) as workspace:
         desk = desk_of(workspace, settings, clock, tell)
-        with _ended_by_signal(), receiving(desk, endpoint.host, endpoint.port) as address:
+        with ended_by_signal(), receiving(desk, endpoint.host, endpoint.port) as address:
             tell(f"listening on {address}: /webhooks/mlflow, /health, /metrics")
-            with clock.running():
-                tell("the service runs; stop it with Ctrl-C")
-                if with_prefect:
-                    _as_worker(settings.work_pool, tell)
-                else:
-                    _by_itself(home, clock, tell)
+            try:
+                with clock.running():
+                    tell("the service runs; stop it with Ctrl-C")
+                    if with_prefect:
+                        _as_worker(settings.work_pool, tell)
+                    else:
+                        _by_itself(home, clock, tell)
+            finally:
+                tell("the service ended")
 
 
 def serve_once(home: Home, tell: Tell) -> tuple[SweepReport, list[DutyRun]]:
@@ -286,27 +289,6 @@ def _as_worker(pool: str, tell: Tell) -> None:
             _log.exception("the worker stopped")
             tell(f"the worker stopped ({in_one_line(error)}); it begins again in {PAUSE_S:.0f} s")
             time.sleep(PAUSE_S)
-
-
-@contextlib.contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """Let SIGTERM end the service as Ctrl-C does: what is under way is put down, and locks are given back.
-
-    A shell starts a script's background processes with SIGINT ignored; SIGTERM must end those too.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    if ignored:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        yield
-    finally:
-        if ignored:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, before)
 
 
 def desk_of(workspace: Workspace, settings: ServiceSettings, clock: Clock, tell: Tell) -> Desk:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from flows.ordering import Order
 
 _SECRET_FIELD = re.compile(r"(secret|token|password|passwd|api_?key)s?$", re.IGNORECASE)
+_SECRET_PARAMETER = re.compile(
+    r"(?:^|[^a-z]|access|api|auth|client)(?:token|key|secret|password|passwd|pwd|sig|signature)$", re.IGNORECASE
+)
 
 
 class _Table(BaseModel):
@@ -82,7 +86,8 @@ class OptionSettings(_Table):
 class AuditSettings(_Table):
     """One recurring audit of a family: what is asked, and when.
 
-    ``name`` tells two audits of one protocol apart; it is the protocol's name by default. ``grace``: a run that begins
+    ``name`` tells two audits of one protocol apart; it is the protocol's name by default. ``anchor``: the steps of ``every``
+    are counted from it in both directions, so that one in the future delays nothing. ``grace``: a run that begins
     later than this says so. ``share``: workers that may work on one audit together.
     """
 
@@ -166,6 +171,11 @@ class ChannelSettings(BaseModel):
 
     @model_validator(mode="after")
     def _no_secret(self) -> Self:
+        if self.url is not None and _holds_secret(self.url):
+            raise ValueError(
+                "url holds a user, a password or what looks like a secret (not repeated here), and files are copied and "
+                "shared; give the address without them, or name the variable that holds the address as url_env"
+            )
         for name, value in (self.model_extra or {}).items():
             if name.endswith("_env"):
                 if not isinstance(value, str):
@@ -176,6 +186,23 @@ class ChannelSettings(BaseModel):
                     f"{name} would put a secret into this file; name the variable that holds it as {name}_env"
                 )
         return self
+
+
+def _holds_secret(url: str) -> bool:
+    """Whether an address has a user or password in it, a parameter that is named like a secret, or what looks like a key.
+
+    >>> _holds_secret("https://example.org/hook?access_token=1"), _holds_secret("https://example.org/hook?team=token")
+    (True, False)
+    """
+    from flows.redaction import looks_like_key
+
+    try:
+        parts = urlsplit(url)
+        given = parts.username or parts.password
+    except ValueError:  # no address; the channel says so
+        return "@" in url or looks_like_key(url)
+    named = [name for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}")]
+    return bool(given) or any(map(_SECRET_PARAMETER.search, named)) or looks_like_key(url)
 
 
 class ProviderSettings(_Table):

@@ -23,7 +23,7 @@ families:
 #        name: monthly          # two audits of one protocol need a name
 #        personas: 10000
 #        every: 30d             # instead of cron; steps from a fixed anchor, so that a restart moves nothing
-#        anchor: 2026-01-05T03:00
+#        anchor: 2026-01-05T03:00  # steps are counted from it in both directions: one in the future delays nothing
 #    policy: {alpha: 0.01}      # what differs from [policy] and [gate] in spiritlevel.toml
 #    gate: {threshold: 0.66}
 #    alerts: {channels: [pager], at_least: medium}

@@ -16,6 +16,7 @@ from registry.release_fields import checked_family, checked_variable
 
 Severity = Literal["low", "medium", "high", "very high"]
 NEWEST = "newest"
+LONGEST = dt.timedelta(days=36_500)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -25,10 +26,13 @@ def length_of_time(text: str) -> dt.timedelta:
     >>> length_of_time("7d")
     datetime.timedelta(days=7)
     """
-    found = re.fullmatch(r"\s*(\d{1,6})\s*([smhdw])\s*", text)
+    found = re.fullmatch(r"\s*(\d{1,15})\s*([smhdw])\s*", text)
     if not found or int(found[1]) == 0:
         raise BadInputError(f"a length of time is a number with s, m, h, d or w, such as 7d or 12h; not {text!r}")
-    return dt.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    seconds = int(found[1]) * _UNITS[found[2]]
+    if seconds > LONGEST.total_seconds():
+        raise BadInputError(f"a length of time is at most {LONGEST.days}d (about 100 years); got {text!r}")
+    return dt.timedelta(seconds=seconds)
 
 
 def _length(text: str) -> str:
@@ -48,19 +52,39 @@ def _zone(name: str) -> str:
 
 
 def _cron(text: str) -> str:
-    from cronsim import CronSim, CronSimError
-
+    fields = text.split()
     try:
-        if len(text.split()) != 5:
-            raise CronSimError(f"it has {len(text.split())} fields")
-        next(CronSim(text, dt.datetime(2026, 1, 1, tzinfo=dt.UTC)))
-    except (CronSimError, StopIteration) as error:
-        why = "it names no day that ever comes" if isinstance(error, StopIteration) else str(error)
+        _first_time(fields)
+    except BadInputError as error:
+        each = [[*fields[:2], "*", *fields[3:]], [*fields[:3], "*", *fields[4:]]] if len(fields) == 5 else [fields]
+        if all(map(_is_cron, each)):  # day and month are right, and no such month has such a day
+            raise ValueError(f"the cron time {text!r} never comes: no month that it names has such a day") from None
         raise ValueError(
             f"a cron time has five fields, minute hour day month weekday, as '0 3 * * 1' for Mondays at 03:00; "
-            f"{text!r} is none ({why})"
+            f"{text!r} is none ({error})"
         ) from None
     return text
+
+
+def _first_time(fields: list[str]) -> dt.datetime:
+    from cronsim import CronSim, CronSimError
+
+    if len(fields) != 5:
+        raise BadInputError(f"it has {len(fields)} fields")
+    try:
+        return next(CronSim(" ".join(fields), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)))
+    except CronSimError as error:
+        raise BadInputError(str(error)) from None
+    except StopIteration:
+        raise BadInputError("it names no day that ever comes") from None
+
+
+def _is_cron(fields: list[str]) -> bool:
+    try:
+        _first_time(fields)
+    except BadInputError:
+        return False
+    return True
 
 
 def _moment(text: str) -> str:

@@ -267,6 +267,10 @@ class Home:
                 f"the home folder {self.path} has % or ? in its path, which MLflow and SQLite read as parts of an address; "
                 f"choose another with --home or SPIRITLEVEL_HOME"
             )
+        if self.path.exists() and not self.path.is_dir():
+            raise BadInputError(
+                f"the home folder {self.path} is a file, not a folder; choose another with --home or SPIRITLEVEL_HOME"
+            )
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / "logs").mkdir(exist_ok=True)

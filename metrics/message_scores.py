@@ -262,7 +262,13 @@ def word_frames(
     for axis in axes:
         for mode in modes:
             chosen = (frame["mode"] == mode).to_numpy()
-            counts = {group: _counts(words, chosen & (frame[axis.column] == group).to_numpy()) for group in axis.groups}
+            cells = np.unique(frame["cell"][chosen].astype(str), return_inverse=True)[1]
+            place = np.full(len(frame), -1)
+            place[chosen] = cells
+            counts = {
+                group: _counts(words, np.where(frame[axis.column] == group, place, -1), cells.max(initial=-1) + 1)
+                for group in axis.groups
+            }
             if not all(table.sum() for table in counts.values()):
                 continue
             rows = []
@@ -275,9 +281,13 @@ def word_frames(
     return tables
 
 
-def _counts(words: WordTable, chosen: np.ndarray) -> np.ndarray:
-    inside = chosen[words.message]
-    return np.bincount(words.word[inside], weights=words.count[inside], minlength=len(words.words))
+def _counts(words: WordTable, cell: np.ndarray, cells: int) -> np.ndarray:
+    """Words by cell [cells, words], of the messages whose cell is not negative."""
+    where = cell[words.message]
+    inside = where >= 0
+    flat = where[inside] * len(words.words) + words.word[inside]
+    counts = np.bincount(flat, weights=words.count[inside], minlength=cells * len(words.words))
+    return counts.reshape(cells, len(words.words))
 
 
 def simplex_frame(frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[str], *, steps: int = 10) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +22,7 @@ from flows.commands.shared import (
     say,
     workspace_of,
 )
+from flows.commands.stopping import command_of, say_left, stoppable
 from flows.commands.watching import confirmation_as_json, watch_as_json, watch_lines
 from metrics.errors import BadInputError
 
@@ -259,9 +259,7 @@ def audit(
 
     Example: spiritlevel audit models:/nova-chat/3 --protocol persona-brainstorm --personas 5000 --budget-usd 20
     """
-    from flows.auditing import run_audit
     from flows.collecting import Limits
-    from flows.commands.progress import shown
     from flows.ordering import Order, ordered
     from flows.replication import sampled_again
 
@@ -299,18 +297,21 @@ def audit(
             found
         )  # a declared previous release that is not there is said before anything is asked
         asked = ordered(workspace, found, order)
-        if flow:
-            in_flow(found.uri, order, limits, workspace.home, replicate=replicate)
-            asked = workspace.ledger.audit(asked.id)
-        # After a flow run nothing is open any more, and this only reads the stored result.
-        result = run_audit(workspace, asked, limits, tell=say, shown=shown)
-        if replicate:
-            more = functools.partial(run_audit, workspace, limits=limits, tell=say, shown=shown)
-            sampled_again(workspace, result, order, more, say)
-        else:
-            sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
-            form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
-            about = {"--domain": domain, "--audience": audience, "--mode": mode}
+        if new:
+            say_left(workspace, asked)
+        sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
+        form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
+        about = {"--domain": domain, "--audience": audience, "--mode": mode}
+        again = command_of("audit", asked, {**sampling, **form, **about}, *["--replicate"] * replicate)
+        with stoppable(workspace, asked, again) as run:
+            if flow:
+                in_flow(found.uri, order, limits, workspace.home, replicate=replicate)
+                asked = workspace.ledger.audit(asked.id)
+            # After a flow run nothing is open any more, and this only reads the stored result.
+            result = run(asked, limits=limits)
+            if replicate:
+                sampled_again(workspace, result, order, functools.partial(run, limits=limits), say)
+        if not replicate:
             say_unconfirmed(workspace, result, {**sampling, **form, **about})
         finish(result, found.uri, protocol, json)
 
@@ -327,14 +328,11 @@ def say_unconfirmed(
     audit = result.scored.audit
     if (waits := wanted(workspace, audit)) is None:
         return
-    command = ["spiritlevel", "audit", audit.release.uri, "--protocol", audit.protocol]
-    for name, value in (options or {}).items():
-        for one in value if isinstance(value, list) else [value]:
-            command += [name, str(one)] if one is not None else []
+    command = command_of("audit", audit, options or {}, "--replicate")
     as_before = "" if options is not None else ", with the options that say how it asks"
     say(
         f"incident {waits.id} is not confirmed and nobody was told: {waits.title}. A second sample has to show it too: "
-        f"'{shlex.join([*command, '--replicate'])}'{as_before}"
+        f"'{command}'{as_before}"
     )
 
 
@@ -385,9 +383,7 @@ def retry(
 
     Example: spiritlevel retry models:/nova-chat/3 --failed
     """
-    from flows.auditing import run_audit
     from flows.collecting import Limits
-    from flows.commands.progress import shown
     from flows.judging import chosen_protocol
 
     if not failed:
@@ -403,6 +399,7 @@ def retry(
         if not audits:
             raise BadInputError(f"{found.uri} has no live {name} audit to retry")
         limits = Limits(concurrency=concurrency, timeout_s=timeout_s, attempts=attempts, deadline_s=deadline_s)
-        result = run_audit(workspace, audits[-1], limits, tell=say, shown=shown, failed=True)
+        with stoppable(workspace, audits[-1], command_of("retry", audits[-1], {}, "--failed")) as run:
+            result = run(audits[-1], limits=limits, failed=True)
         say_unconfirmed(workspace, result)
         finish(result, found.uri, name, json)

@@ -32,4 +32,9 @@ def store_trouble(error: Exception) -> str | None:
     if kind is None:
         return None
     first = without_passwords(str(getattr(error, "orig", None) or error).splitlines()[0])
-    return f"{kind} refused: {first}. Nothing that was stored is lost; check the home folder and run the command again"
+    from registry.ledger.opening import NO_ROOM
+
+    check = "check the home folder"
+    if any(words in first.casefold() for words in NO_ROOM):
+        check = "check the free space of its disk and the limits on it (quota, size of a file)"
+    return f"{kind} refused: {first}. Nothing that was stored is lost; {check} and run the command again"

@@ -58,7 +58,9 @@ def schedule_as_json(found: ServiceSchedule, now: dt.datetime, days: float | Non
         "now": now.isoformat(),
         "audits": [_line_as_json(line) for line in found.lines],
         "usd_a_month": round(found.usd_a_month, 4) if found.unpriced < len(found.lines) else None,
+        "tokens_a_month": found.tokens_a_month if found.uncounted < len(found.lines) else None,
         "unpriced": found.unpriced,
+        "uncounted": found.uncounted,
         "false_alerts_a_month": alerts,
         "more_than_daily": found.more_than_daily,
         "ended": list(found.ended),
@@ -91,6 +93,7 @@ def _line_as_json(line: DutyLine) -> dict[str, Any]:
         "last_finished": line.finished.ended_at if line.finished else None,
         "runs_a_month": line.runs_a_month,
         "usd_a_month": None if line.usd_a_month is None else round(line.usd_a_month, 4),
+        "tokens_a_month": line.tokens_a_month,
     }
 
 
@@ -114,7 +117,7 @@ def schedule_text(found: ServiceSchedule, now: dt.datetime, days: float | None =
         )
         if line.why and line.state != "on time":
             lines.append(f"{'':{width}}  {line.why}")
-    lines += ["", *_sums(found)]
+    lines += ["", *_sums(found), *_anchors(found, now)]
     if days is not None:
         coming = upcoming(found.lines, now, days)
         lines += ["", f"{len(coming)} {'run' if len(coming) == 1 else 'runs'} in the next {days:g} days (UTC):"]
@@ -123,14 +126,8 @@ def schedule_text(found: ServiceSchedule, now: dt.datetime, days: float | None =
 
 
 def _sums(found: ServiceSchedule) -> list[str]:
-    known = len(found.lines) - found.unpriced
-    cost = f"a month takes about {found.usd_a_month:,.2f} US dollars" if known else "what a month takes is unknown"
-    if found.unpriced:
-        cost += (
-            f" (unknown for {found.unpriced} of {len(found.lines)}: no prices, or no finished audit with token counts)"
-        )
     runs = sum(line.runs_a_month for line in found.lines)
-    lines = [f"{runs:,} {'run' if runs == 1 else 'runs'} in the next 30 days; {cost}"]
+    lines = [f"{runs:,} {'run' if runs == 1 else 'runs'} in the next 30 days; {_month(found)}"]
     if found.false_alerts is not None:
         lines.append(
             f"when no release changes, expect {found.false_alerts.measured_alarms:.2g} false alarms a month over "
@@ -153,6 +150,37 @@ def _sums(found: ServiceSchedule) -> list[str]:
     if found.ended:
         lines.append(f"no longer declared, ends when the service looks: {_some(found.ended)}")
     return lines
+
+
+def _anchors(found: ServiceSchedule, now: dt.datetime) -> list[str]:
+    from flows.duties import anchor_of
+
+    later = [line.duty for line in found.lines if line.duty.audit.anchor and anchor_of(line.duty.clock) > now]
+    if not later:
+        return []
+    return [
+        f"an anchor in the future delays nothing, for steps are counted from it in both directions: "
+        f"{_some([duty.name for duty in later])}"
+    ]
+
+
+def _month(found: ServiceSchedule) -> str:
+    """What a month takes, as far as it is known, and why the rest is not."""
+    every = len(found.lines)
+    known = []
+    if found.uncounted < every:
+        known.append(f"{found.tokens_a_month:,} tokens")
+    if found.unpriced < every:
+        known.append(f"{found.usd_a_month:,.2f} US dollars")
+    none = "no finished audit has token counts yet"
+    if not known:
+        return f"what a month takes is unknown: {none}"
+    said = f"a month takes about {' and '.join(known)}"
+    if priceless := found.unpriced - found.uncounted:
+        said += f"; its cost is unknown for {priceless} of {every}: no prices are registered"
+    if found.uncounted:
+        said += f"; unknown for {found.uncounted} of {every}: {none}"
+    return said
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def demo(
     personas: Annotated[
-        int | None, typer.Option(min=1, help="Personas to ask each build for. Default: 240, about 5 minutes in all.")
+        int | None,
+        typer.Option(min=1, help="Personas to ask each build for. Default: 240, about 5 minutes on 2 idle cores."),
     ] = None,
     home: HomeOption = None,
 ) -> None:

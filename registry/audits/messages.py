@@ -84,7 +84,7 @@ def message_frame(requests: Sequence[Request], records: Iterable[Record], audien
                 "outcome": str(record.outcome),
                 "reason": record.reason,
                 "mode": cell.get("mode", ""),
-                "cell": _about(cell) or f"row {record.request}",
+                "cell": _about(cell) or "all messages",
                 "text": (record.attributes or {}).get("message"),
                 **{name: cell.get(name) for name in audiences},
             }

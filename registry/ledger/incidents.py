@@ -29,6 +29,7 @@ WAITING, SENDING, SENT, DROPPED, DEAD = "waiting", "sending", "sent", "dropped",
 CLAIM_S = 120.0  # longer than any channel may take
 _LONGEST_KEY = 250
 _LONGEST = 2_000
+_LARGEST_ID = 2**31 - 1  # databases refuse to look for what their column cannot hold
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,7 +294,7 @@ class Incidents(LedgerConnection):
     # Reading ----------------------------------------------------------------------------------------------------
 
     def incident(self, incident_id: int) -> Incident:
-        found = self._incidents(table.c.id == incident_id)
+        found = self._incidents(table.c.id == incident_id) if 0 < incident_id <= _LARGEST_ID else []
         if not found:
             raise LedgerError(f"there is no incident {incident_id}; 'spiritlevel alerts list --all' shows them")
         return found[0]

@@ -31,7 +31,8 @@ class MessageColumns:
     ----------
     text : the message
     groups : audience attribute -> column with the group that a message was written to
-    cell : column of what messages are about, whose values are the clusters; None: every row is one
+    cell : column of what messages are about, whose values are the clusters; None: all are about one thing, and what is found
+        is about these messages only
     mode : column that says ``standalone`` or ``context-rich``; None: all are context-rich
     only : column -> value; rows with another one are left out, such as those of other models
     """

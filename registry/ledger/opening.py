@@ -180,6 +180,10 @@ def is_away(error: sqlalchemy.exc.DatabaseError) -> bool:
     return "database is locked" in str(error.orig)
 
 
+#: What databases say, in small letters, when a disk or a limit on files is in the way.
+NO_ROOM = ("disk i/o error", "disk is full", "no space left", "disk full")
+
+
 def explained(url: URL, error: sqlalchemy.exc.DatabaseError) -> str:
     """One sentence for a database error: which place, what came, what to do."""
     place = _place(url)
@@ -194,5 +198,11 @@ def explained(url: URL, error: sqlalchemy.exc.DatabaseError) -> str:
             f"the ledger at {place} cannot be written ({cause}); make its folder writable, or choose another "
             f"with --home or SPIRITLEVEL_HOME"
         )
+    first = cause.splitlines()[0] if cause else type(error).__name__
+    if any(words in cause.casefold() for words in NO_ROOM):
+        return (
+            f"the ledger at {place} could not write: {first}; check the free space of its disk and the limits on it (quota, "
+            f"size of a file). What was stored stays"
+        )
     what = "does not answer" if is_away(error) else "refused"
-    return f"the ledger at {place} {what}: {cause.splitlines()[0] if cause else type(error).__name__}"
+    return f"the ledger at {place} {what}: {first}"

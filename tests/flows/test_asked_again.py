@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flows.alerts import alerted
 from flows.concluding import closed, concluded
 from flows.judging import judged
 from flows.scoring import TRIES, scored
@@ -12,6 +13,8 @@ from flows.summaries import summary_of
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Response
+from tests.conftest import UNPUBLISHED
+from tests.flows.alert_setup import configured, lines_of
 from tests.flows.audited import audit_of, texts_of
 from tests.stub_server import StubServer
 
@@ -153,3 +156,64 @@ def test_a_comparison_that_waits_to_be_judged_anew_is_no_error_of_publishing(pai
     assert not published(workspace, workspace.tracking, row, redrawn=lambda: None)
     again = concluded(workspace, workspace.ledger.audit(audit.id), tell=lambda _: None, publish=False)
     assert again.comparison.id == comparison.id
+
+
+def test_a_retry_that_completes_an_audit_ends_what_it_had_found_with_one_notice(spiritlevel):
+    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
+    with StubServer(models={"stub-1": 0.0}, calls=["500"] * 20) as stub:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", stub.base_url)
+        order = ("--protocol", "persona-brainstorm", "--personas", 600, "--attempts", 1)
+        spiritlevel("audit", "nova/1", *order, code=3)
+        spiritlevel("retry", "nova/1", "--failed", code=None)
+        spiritlevel("retry", "nova/1", "--failed", code=None)
+        spiritlevel("audit", "nova/1", *order, code=None)
+    told = [(line["kind"], line["event"]) for line in lines_of(spiritlevel.home)]
+    assert told == [("coverage-collapse", "opened"), ("coverage-collapse", "recovered")]
+
+
+@pytest.fixture
+def regressed(home):
+    """A release that regressed in its audit, and a function that puts other answers in the place of that audit's."""
+
+    def made(settings):
+        configured(home, settings)
+        workspace.releases.add("nova", "nova-1")
+        workspace.releases.add("nova", "nova-2")
+        audit_of(workspace, 1, texts_of(bias=0.0, seed="1"))
+        audit = audit_of(workspace, 2, texts_of(bias=0.9, seed="2"))
+        alerted(workspace, concluded(workspace, audit, tell=lambda _: None, publish=False))
+
+        def again(bias, attempt):
+            for index, text in enumerate(texts_of(bias=bias, seed=f"4 {bias} 0")):
+                workspace.ledger.record(audit.id, Response(index=index, attempt=attempt, text=text))
+            new = closed(workspace, workspace.ledger.audit(audit.id))
+            for _ in range(2):  # the second time changes nothing
+                alerted(workspace, concluded(workspace, new, tell=lambda _: None, publish=False))
+            (incident,) = workspace.ledger.incidents(kind="regression")
+            return incident, [line["event"] for line in lines_of(home) if line["kind"] == "regression"]
+
+        return again
+
+    with opened(Home(home)) as workspace:
+        yield made
+
+
+def test_a_regression_is_brought_up_to_date_and_ended_by_its_own_audit_when_that_is_asked_again(regressed):
+    again = regressed("alerts: {replicate: false}")
+    still, told = again(0.9, 2)
+    assert (still.state, [item["verdict"] for item in still.evidence["seen"]], told) == (
+        "open",
+        ["regressed"],
+        ["opened"],
+    )
+    over, told = again(0.0, 3)
+    assert (over.state, told) == ("recovered", ["opened", "recovered"])
+
+
+def test_an_unconfirmed_regression_that_its_audit_asked_again_does_not_show_is_withdrawn_and_nobody_told(regressed):
+    again = regressed("alerts: {replicate: true}")
+    still, told = again(0.8, 2)
+    assert (still.state, "seen" in still.evidence, told) == ("unconfirmed", False, [])
+    over, told = again(0.0, 3)
+    assert (over.state, told) == ("withdrawn", [])
+    assert "audit 2 that had failed were asked again" in over.evidence["replication"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -310,3 +312,42 @@ def test_a_temperature_that_is_no_number_is_refused_before_anything_is_ordered(s
     release = registered(spiritlevel, "http://127.0.0.1:9/v1")
     spiritlevel("audit", release, *PROTOCOL, "--personas", 20, "--temperature", value, code=2)
     assert spiritlevel.json("status")["audits"] == []
+
+
+@pytest.mark.parametrize("command", ["audit", "retry"])
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_audit_says_what_is_stored_and_what_continues_and_a_new_one_what_it_leaves(
+    spiritlevel, command, sign
+):
+    options = ("--personas", 600, "--temperature", 0.5, "--concurrency", 2, "--attempts", 1)
+    with StubServer() as server:
+        release = registered(spiritlevel, server.base_url)
+        if command == "retry":
+            server.script.default = "500"
+            spiritlevel("audit", release, *PROTOCOL, *options, code=2)
+            server.script.default = "ok"
+        before = server.calls
+
+        def slowly(number, seed, seed_call):
+            if server.calls == before + 5:
+                os.kill(os.getpid(), sign)
+            return {"kind": "ok", "latency_s": 0.1}
+
+        server.script.behaviour = slowly
+        if command == "audit":
+            spiritlevel("audit", release, *PROTOCOL, *options, "--new", code=128 + sign)
+        else:
+            spiritlevel("retry", release, "--failed", "--concurrency", 2, code=128 + sign)
+        said = re.search(
+            r"interrupted: (\d+) of 30 answers of audit 1 are stored; '(.*)' continues it\n", spiritlevel.stderr
+        )
+        assert spiritlevel.stderr.count("interrupted") == 1
+        assert 4 <= int(said[1]) < 20
+        del server.script.behaviour
+        if command == "audit":
+            spiritlevel("audit", release, *PROTOCOL, "--personas", 40, "--temperature", 0.5, "--new")
+            assert f"audit 1 of {release} is left with {said[1]} of 30 calls answered" in spiritlevel.stderr
+            assert "which is now audit 2" in spiritlevel.stderr
+        else:
+            spiritlevel(*shlex.split(said[2])[1:])
+            assert spiritlevel.json("status")["audits"][0]["state"] == "complete"

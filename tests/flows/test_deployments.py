@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import socketserver
+import threading
+import types
 
 import pytest
 
@@ -49,6 +52,33 @@ def deploy(spiritlevel, server):
         for one in deployments().values():
             with client() as prefect:
                 prefect.delete_deployment(one.id)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\ntrue",
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+    ],
+    ids=["html", "json", "true", "404", "ssh"],
+)
+def test_what_answers_and_is_no_prefect_server_is_said(spiritlevel, answer):
+    class Other(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(65536)
+            self.request.sendall(answer)
+
+    (spiritlevel.home / "spiritlevel.yaml").write_text(TWO)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, args=(0.02,), daemon=True).start()
+        address = f"http://127.0.0.1:{other.server_address[1]}/api"
+        with pointed_at(types.SimpleNamespace(api=address)):
+            spiritlevel("deploy", code=2)
+        other.shutdown()
+    assert f"what answers at {address} is no Prefect server; correct PREFECT_API_URL" in spiritlevel.stderr
 
 
 def client():

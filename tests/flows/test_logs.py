@@ -55,7 +55,7 @@ def test_a_line_cannot_be_about_what_nobody_knows():
         pass
 
 
-def test_no_line_holds_a_key_wherever_it_came_from(place, caplog):
+def test_no_line_holds_a_key_wherever_it_came_from(place):
     log = logging.getLogger("flows.test")
     log.error("refused %s", KEY, extra={"run": KEY})
     try:
@@ -67,6 +67,17 @@ def test_no_line_holds_a_key_wherever_it_came_from(place, caplog):
     assert KEY not in text
     assert len(lines(place)) == 3
     assert "ValueError: the key [secret removed] is wrong" in lines(place)[1]["error"]
+
+
+def test_lines_go_to_the_file_and_to_no_handler_that_a_library_gave_the_root(place):
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    logging.root.addHandler(handler)
+    try:
+        logging.getLogger("flows.test").warning("work begins")
+    finally:
+        logging.root.removeHandler(handler)
+    assert (written.getvalue(), lines(place)[-1]["event"]) == ("", "work begins")
 
 
 def test_other_libraries_handlers_write_no_key_either(place):

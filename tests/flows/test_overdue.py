@@ -6,6 +6,9 @@ import datetime as dt
 import json
 
 from flows import duty_runs
+from flows.alerts import alerted
+from flows.collecting import Limits, collect_answers, open_requests, place_of
+from flows.concluding import closed, concluded
 from registry.ledger import duties as states
 from registry.ledger.ownership import Owner
 from tests.flows.services import DAY, DUE, NAME, SUNDAY
@@ -56,3 +59,22 @@ def test_an_audit_without_a_verdict_is_told_until_one_has_one(live):
     live.work(DUE + DAY)
     live.look(DUE + DAY)
     assert [one.state for one in live.incidents("no-verdict")] == ["recovered"]
+
+
+def test_a_retry_that_completes_the_audit_of_a_duty_ends_its_missing_verdict(live):
+    live.release()
+    live.server.script.by_seed = {"1": ["400"] * 9}
+    live.look(SUNDAY)
+    live.work(DUE)
+    live.look(DUE)
+    live.server.script.by_seed = {}
+    with live.open() as workspace, place_of(workspace, workspace.ledger.audit(1).release, print) as place:
+        audit = workspace.ledger.audit(1)
+        collect_answers(workspace, audit, open_requests(workspace, audit, failed=True), place, Limits())
+        alerted(workspace, concluded(workspace, closed(workspace, audit), tell=print, publish=False))
+    live.look(DUE + dt.timedelta(minutes=1))
+    (incident,) = live.incidents("no-verdict")
+    assert (incident.state, incident.evidence["ended"]) == (
+        "recovered",
+        "audit 1 of models:/nova/1 was asked again and has a verdict",
+    )

@@ -33,6 +33,15 @@ def configure(spiritlevel, text):
     (spiritlevel.home / "spiritlevel.yaml").write_text(text, encoding="utf-8")
 
 
+def begun(spiritlevel):
+    """The duty as if it had been declared a minute ago."""
+    with opened(Home(spiritlevel.home)) as workspace:
+        early = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=1)).isoformat(timespec="milliseconds")
+        duty = workspace.ledger.duty("nova/persona-brainstorm")
+        workspace.ledger.declare_duties([], early.replace("+00:00", "Z"))
+        workspace.ledger.declare_duties([duty], early.replace("+00:00", "Z"))
+
+
 def test_without_a_file_nothing_is_scheduled_and_it_says_where_to_write(spiritlevel):
     assert "spiritlevel.yaml declares no family with audits" in spiritlevel("schedule")
     assert spiritlevel.json("schedule")["audits"] == []
@@ -62,11 +71,7 @@ def test_one_look_makes_what_is_due_and_publishes_it_and_the_schedule_shows_it_w
     (spiritlevel.home / "spiritlevel.toml").write_text("[publish]\nat_once = false\n")
     configure(spiritlevel, EVERY_SECOND)
     assert "nothing is due" in spiritlevel("serve", "--once")
-    with opened(Home(spiritlevel.home)) as workspace:  # as if it had been declared an hour ago
-        early = (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=1)).isoformat(timespec="milliseconds")
-        duty = workspace.ledger.duty("nova/persona-brainstorm")
-        workspace.ledger.declare_duties([], early.replace("+00:00", "Z"))
-        workspace.ledger.declare_duties([duty], early.replace("+00:00", "Z"))
+    begun(spiritlevel)
     report = spiritlevel.json("serve", "--once")
     assert report["trouble"] == []
     assert (len(report["runs"]), report["runs"][0]["state"], report["missed"] >= 59) == (1, "done", True)
@@ -82,7 +87,9 @@ def test_one_look_makes_what_is_due_and_publishes_it_and_the_schedule_shows_it_w
     assert (line["state"], line["last"]["kind"], line["runs_a_month"]) == ("on time", "catch-up", 1)
     assert shown["usd_a_month"] == line["usd_a_month"] > 0
     assert shown["false_alerts_a_month"]["families"] == 1
-    assert "US dollars" in spiritlevel("schedule")
+    assert line["tokens_a_month"] == shown["tokens_a_month"] > 0
+    said = f"a month takes about {shown['tokens_a_month']:,} tokens and {shown['usd_a_month']:,.2f} US dollars\n"
+    assert said in spiritlevel("schedule")
 
 
 def test_one_look_that_could_not_finish_says_so_with_its_exit_code(spiritlevel):
@@ -143,3 +150,26 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_anything_is_looked_at(sp
         configure(spiritlevel, EVERY_SECOND + "budget: {usd_per_month: 5}\n")
         spiritlevel("serve", "--once", code=2)
     assert "has no prices" in spiritlevel.stderr
+
+
+def test_a_month_of_unknown_cost_names_the_cause(spiritlevel):
+    (spiritlevel.home / "spiritlevel.toml").write_text("[publish]\nat_once = false\n")
+    configure(spiritlevel, EVERY_SECOND)
+    assert "what a month takes is unknown: no finished audit has token counts yet\n" in spiritlevel("schedule")
+    with StubServer() as server:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
+        spiritlevel("serve", "--once")
+        begun(spiritlevel)
+        spiritlevel("serve", "--once")
+    configure(spiritlevel, EVERY_SECOND.replace("every: 1s", "every: 30d"))
+    shown = spiritlevel.json("schedule")
+    assert (shown["usd_a_month"], shown["unpriced"], shown["uncounted"]) == (None, 1, 0)
+    said = f"about {shown['tokens_a_month']:,} tokens; its cost is unknown for 1 of 1: no prices are registered\n"
+    assert said in spiritlevel("schedule")
+
+
+def test_an_anchor_in_the_future_is_said_to_delay_nothing(spiritlevel):
+    said = "an anchor in the future delays nothing, for steps are counted from it in both directions: nova/persona-brainstorm"
+    for anchor, there in (("2999-01-01T03:00", True), ("2026-01-05T03:00", False)):
+        configure(spiritlevel, EVERY_SECOND.replace("every: 1s", f'every: 7d, anchor: "{anchor}"'))
+        assert (said in spiritlevel("schedule")) == there

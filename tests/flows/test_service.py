@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.server
+import os
+import signal
 import threading
 import time
 
 import pytest
 
-from flows.service import SILENT_FOR_S, Clock, desk_of
+from flows.service import SILENT_FOR_S, Clock, desk_of, serve_all
 from flows.settings import Home
 from flows.workspace import opened
 from registry.ledger.opening import LedgerError
@@ -137,3 +139,17 @@ def test_who_serves_one_release_is_told_where_alerts_really_go(spiritlevel, monk
     assert "such as 7d or 12h" in spiritlevel.stderr
     spiritlevel("serve", "--json", code=2)
     assert "serve --once" in spiritlevel.stderr
+
+
+def test_a_service_that_is_ended_says_so_last(home):
+    (home / "spiritlevel.yaml").write_text(f"{DAILY}service: {{port: 0}}\n")
+    told = []
+
+    def tell(text):
+        told.append(text)
+        if text.startswith("the service runs"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        serve_all(Home(home), tell)
+    assert told[-1] == "the service ended"

@@ -14,6 +14,12 @@ from flows.workspace import opened
 from metrics.errors import BadInputError
 
 SECRET = "sk-proj-4f9b1c2d3e4f5a6b7c8d9e0f1a2b3c4d"
+ADDRESSES = [
+    f"user:{SECRET}@example.org/hook",
+    f"{SECRET}@example.org/hook",
+    *(f"example.org/hook?team=a&{name}={SECRET}" for name in ("token", "key", "secret", "password", "sig", "api_key")),
+    f"example.org/hook?accessToken={SECRET}",
+]
 AUDIT = "families: {nova: {audits: [{protocol: persona-brainstorm, %s}]}}"
 
 
@@ -76,7 +82,12 @@ def test_another_place_can_be_named_and_must_be_there(tmp_path, monkeypatch):
         (AUDIT % "cron: '0 3 * * 1', anchor: 2026-01-05", "cron times need none"),
         (AUDIT % "cron: '0 3 * *'", r"audits\.0\.cron: a cron time has five fields, .*'0 3 \* \*' is none"),
         (AUDIT % "cron: '61 3 * * *'", r"'61 3 \* \* \*' is none \(Bad minute\)"),
-        (AUDIT % "cron: '0 3 31 2 *'", "is none"),
+        (AUDIT % "cron: '0 3 31 2 *'", r"'0 3 31 2 \*' never comes: no month that it names has such a day"),
+        (
+            AUDIT % "every: 36501d",
+            r"audits\.0\.every: a length of time is at most 36500d \(about 100 years\); got '36501d'",
+        ),
+        (AUDIT % "every: 99999999w", "at most 36500d"),
         (AUDIT % "every: 7y", r"audits\.0\.every: a length of time is a number with s, m, h, d or w"),
         (
             AUDIT % "every: 7d, zone: Europe/Madird",
@@ -118,6 +129,7 @@ def test_what_is_wrong_is_said_in_one_sentence_with_its_place(said, text, words)
         f"channels: {{pager: {{kind: webhook, key_env: '{SECRET}'}}}}",
         f"channels: {{pager: {{kind: webhook, url: [{SECRET}]}}}}",
         f"channels: {{pager: {{url_env: '{SECRET}'}}}}",
+        *(f"channels: {{pager: {{kind: webhook, url: 'https://{address}'}}}}" for address in ADDRESSES),
         f"channels: {{pager: {{kind: webhook, headers: '{SECRET}'}}}}",
         f"service: {{webhook_secret_env: '{SECRET}'}}",
         f"service: {{webhook_secret: '{SECRET}'}}",
@@ -125,6 +137,31 @@ def test_what_is_wrong_is_said_in_one_sentence_with_its_place(said, text, words)
 )
 def test_a_secret_in_place_of_a_variables_name_is_refused_and_never_repeated(said, text):
     assert SECRET not in refused(said, text)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_with_a_secret_belongs_into_a_variable(said, address):
+    words = refused(said, f"channels: {{pager: {{kind: webhook, url: 'https://{address}', secret_env: HOOK_SECRET}}}}")
+    assert words.endswith("or name the variable that holds the address as url_env")
+
+
+def test_an_address_without_a_secret_may_have_parameters(said):
+    url = "https://example.org:8443/hook/token?team=key&monkey=1"
+    assert said(f"channels: {{pager: {{kind: webhook, url: '{url}', secret_env: X}}}}").channels["pager"].url == url
+
+
+def test_a_file_in_another_encoding_is_said_with_the_first_byte_that_is_wrong(tmp_path):
+    for name in ("spiritlevel.yaml", "spiritlevel.toml"):
+        (tmp_path / name).write_bytes(b"# 5 \xa5\n")
+    for read in (lambda home: home.service, lambda home: home.configuration):
+        with pytest.raises(BadInputError, match=r"is not UTF-8 text \(byte 0xa5 at position 4\)"):
+            read(Home(tmp_path))
+
+
+def test_a_home_that_is_a_file_is_said(tmp_path):
+    (tmp_path / "home").write_text("")
+    with pytest.raises(BadInputError, match="home is a file, not a folder"):
+        Home(tmp_path / "home").make()
 
 
 def test_times_without_quotes_are_times_and_dates_stay_text(said):

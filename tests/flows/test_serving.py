@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from flows.service import _ended_by_signal
+from flows.ending import ended_by_signal
 from flows.serving import audited_once, next_due
 from flows.settings import Home
 from flows.workspace import opened
@@ -48,8 +48,9 @@ def test_a_provider_that_is_down_does_not_end_the_service_and_the_reason_is_told
 def test_sigterm_ends_a_service_that_a_script_started_in_the_background_with_sigint_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with pytest.raises(KeyboardInterrupt), _ended_by_signal():
+        with pytest.raises(KeyboardInterrupt), ended_by_signal() as came:
             os.kill(os.getpid(), signal.SIGTERM)
+        assert came == [signal.SIGTERM]
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

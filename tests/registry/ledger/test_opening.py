@@ -188,3 +188,14 @@ def test_a_file_that_is_only_looked_at_stays_as_it_is_and_nothing_is_made_beside
     there = sorted(tmp_path.iterdir())
     assert examined(f"sqlite:///{path}").usable
     assert sorted(tmp_path.iterdir()) == there
+
+
+def test_a_disk_that_takes_no_more_is_said_with_what_to_look_at(tmp_path):
+    with contextlib.closing(Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")) as ledger:
+        ledger.set_fact("a", "before")
+        sa.event.listen(ledger.engine, "checkout", lambda raw, *_: raw.execute("PRAGMA max_page_count = 1"))
+        with pytest.raises(
+            LedgerError, match=r"disk is full; check the free space of its disk and the limits .* stays"
+        ):
+            ledger.set_fact("b", "x" * 1_000_000)
+        assert ledger.fact("a") == "before"
