@@ -14,6 +14,7 @@ from flows.commands import (
     alerting,
     audits,
     decisions,
+    directions,
     doctor,
     importing,
     lexicons,
@@ -54,6 +55,7 @@ app.command()(results.card)
 app.command()(decisions.gate)
 app.command()(decisions.bless)
 app.command()(decisions.rank)
+app.command()(directions.directions)
 app.command(name="import")(importing.import_command)
 app.command()(results.export)
 app.command()(audits.retry)

@@ -121,6 +121,16 @@ def test_a_corpus_of_ones_own_is_audited_without_a_call(spiritlevel, quiet, corp
     assert found[CERTAINTY]["clusters_current"] == 30
     spiritlevel("import", "models:/nova/2", corpus, *columns, "--only", "model=new", code=None)
     assert "was imported before" in spiritlevel.stderr
+    signs = {
+        (one["dimension"], one["groups"]): one
+        for one in spiritlevel.json("directions", "models:/nova/1", "models:/nova/2")
+    }
+    found = signs[CERTAINTY, "M - F"]
+    assert [row["sign"] for row in found["rows"]][1] == "+"
+    assert found["smallest_pvalue"] == 0.5
+    assert "models:/nova/2" in spiritlevel("directions", "models:/nova/1", "models:/nova/2", "--paper")
+    spiritlevel("directions", "models:/nova/1", code=2)
+    assert "at least two releases" in spiritlevel.stderr
 
 
 @pytest.mark.parametrize(

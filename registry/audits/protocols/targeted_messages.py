@@ -77,7 +77,7 @@ class TargetedMessages:
         """About 120 messages a mode: 15 prompt cells of the context-rich mode once, both standalone ones eight times."""
         return Choices(
             sizes={"cells": 136, "repeats": 1},
-            sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=200, extra=(("min_p", 0.05), ("top_k", 0))),
+            sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=256, extra=(("min_p", 0.05), ("top_k", 0))),
         )
 
     def plan(
