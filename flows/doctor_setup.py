@@ -83,6 +83,10 @@ def home_folder(home: Home) -> Iterable[Finding]:
     if not home.path.exists():
         yield Finding("home", "warning", f"{home.path} is not there yet", "'spiritlevel init' makes it")
         return
+    if not home.path.is_dir():
+        advice = "choose another with --home or SPIRITLEVEL_HOME"
+        yield Finding("home", "failed", f"{home.path} is a file, not a folder", advice)
+        return
     if not os.access(home.path, os.W_OK | os.X_OK):
         yield Finding("home", "failed", f"{home.path} cannot be written by this user", "give it to the service's user")
         return

@@ -267,10 +267,7 @@ class Home:
                 f"the home folder {self.path} has % or ? in its path, which MLflow and SQLite read as parts of an address; "
                 f"choose another with --home or SPIRITLEVEL_HOME"
             )
-        if self.path.exists() and not self.path.is_dir():
-            raise BadInputError(
-                f"the home folder {self.path} is a file, not a folder; choose another with --home or SPIRITLEVEL_HOME"
-            )
+        self.refuse_file()
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / "logs").mkdir(exist_ok=True)
@@ -283,6 +280,13 @@ class Home:
             raise BadInputError(
                 f"the home folder {self.path} cannot be written; make it writable, or choose another with --home or "
                 f"SPIRITLEVEL_HOME"
+            )
+
+    def refuse_file(self) -> None:
+        """Refuse a home that is a file."""
+        if self.path.exists() and not self.path.is_dir():
+            raise BadInputError(
+                f"the home folder {self.path} is a file, not a folder; choose another with --home or SPIRITLEVEL_HOME"
             )
 
     def prepare_environment(self) -> None:

@@ -164,6 +164,7 @@ def _inherited(home: Path | None) -> None:
     import os
 
     place = home_of(home)
+    place.refuse_file()  # before Prefect looks for its own folder in it
     os.environ["SPIRITLEVEL_HOME"] = str(place.path)
     place.prepare_environment()
 

@@ -217,3 +217,15 @@ def test_an_unconfirmed_regression_that_its_audit_asked_again_does_not_show_is_w
     over, told = again(0.0, 3)
     assert (over.state, told) == ("withdrawn", [])
     assert "audit 2 that had failed were asked again" in over.evidence["replication"]
+
+
+@pytest.fixture
+def gate(home):
+    (home / "spiritlevel.toml").write_text("[gate]\nthreshold = 0.6\nagainst = []\n")
+
+
+def test_a_failed_gate_is_over_when_its_own_audit_asked_again_passes(home, gate, regressed):
+    again = regressed("alerts: {replicate: false}")
+    again(0.0, 2)
+    told = [line["event"] for line in lines_of(home) if line["kind"] == "gate-failure"]
+    assert told == ["opened", "recovered"]

@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from flows.cli import exit_code
+from flows.doctor_setup import home_folder
 from flows.ordering import Order
 from flows.service_checks import refuse_unworkable
 from flows.service_settings import SERVICE_TEXT, ServiceSettings, length_of_time
@@ -158,10 +160,14 @@ def test_a_file_in_another_encoding_is_said_with_the_first_byte_that_is_wrong(tm
             read(Home(tmp_path))
 
 
-def test_a_home_that_is_a_file_is_said(tmp_path):
+def test_a_home_that_is_a_file_is_said(tmp_path, capsys):
     (tmp_path / "home").write_text("")
     with pytest.raises(BadInputError, match="home is a file, not a folder"):
         Home(tmp_path / "home").make()
+    (found,) = home_folder(Home(tmp_path / "home"))
+    assert (found.state, found.said) == ("failed", f"{tmp_path / 'home'} is a file, not a folder")
+    assert exit_code(["serve", "--once", "--home", str(tmp_path / "home")]) == 2
+    assert "home is a file, not a folder" in capsys.readouterr().err
 
 
 def test_times_without_quotes_are_times_and_dates_stay_text(said):
