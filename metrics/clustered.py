@@ -219,7 +219,7 @@ def contrast(
     basis : what the interval speaks of. ``cells``: prompts like these; the error is the standard deviation of the cell
         differences over the root of their number, t with cells - 1 df. ``repeats``: these very prompts and no others;
         the error comes from the messages within cells, ``sum over cells (s1^2 / n1 + s2^2 / n2) / cells^2`` with the
-        variance of each group pooled over cells, t with Satterthwaite's df. Verdicts use ``cells`` only.
+        variance of each group pooled over cells, t with Satterthwaite's df. Verdicts use ``cells``, below `FEWEST_CELLS` ``repeats``.
     fewest : cells below which the estimate carries the reason that they are too few (default: the policy's)
 
     Returns

@@ -42,8 +42,8 @@ _RELEASES = ("previous", "current")
 class GapPair:
     """One dimension in both releases: its gaps on one scale, and the folded pair of their sizes.
 
-    ``clusters`` names every row of the gaps' influence values, and ``basis`` says what those are; ``worst`` is how much larger the current gap could be with the
-    messages that did not come.
+    ``clusters`` names every row of the gaps' influence values, and ``basis`` says what those are; ``worst`` is how much larger
+    the current gap could be with the messages that did not come.
     """
 
     dimension: GapDimension
@@ -303,9 +303,8 @@ def _row(pair: GapPair, place: int, test: _FamilyTest, policy: Policy) -> Compar
     delta = current - previous
     low, high = pair.folded.bounds(0.95, normalized_gap)
     margin_low, margin_high = pair.folded.bounds(0.90, normalized_gap)
-    reachable = dataclasses.replace(pair.folded, previous=pair.previous.debiased).detectable(
-        float(_t_of(test.critical_up, pair.folded.df))
-    )
+    critical = float(special.stdtrit(pair.folded.df, special.ndtr(test.critical_up)))
+    reachable = dataclasses.replace(pair.folded, previous=pair.previous.debiased).detectable(critical)
     row = Comparison(
         metric=METRIC,
         dimension=pair.dimension.title,
@@ -346,11 +345,6 @@ def _limit(pair: GapPair, policy: Policy) -> str:
     return f"a verdict needs {policy.fewest_clusters} messages in each release; there are {messages} in one of them"
 
 
-def _t_of(z: float, df: float) -> float:
-    """Student's t with the tail probability of a normal value."""
-    return float(special.stdtrit(df, special.ndtr(z)))
-
-
 def _guarded(row: Comparison, pair: GapPair, policy: Policy) -> Comparison:
     """What looks unchanged but has changed sides, or improved but for messages that did not come, is not called so."""
     if row.verdict == "unchanged" and pair.reversed:
@@ -380,15 +374,16 @@ def compare_gaps(
         per message with a missing measure where there is no number; the sizes may differ
     dimensions : the family of tests
     policy : how the change is judged; default `Policy()`. ``fewest_clusters`` is the number of prompt cells that a verdict
-        needs, ``mapped_floor`` and ``coverage_gap`` are about messages with a number; ``standard_error`` has no meaning here
+        needs; below `metrics.clustered.FEWEST_CELLS` cells a verdict is about these very prompts, and it is the number of
+        messages. ``mapped_floor`` and ``coverage_gap`` are about messages with a number; ``standard_error`` has no meaning here
     asked : messages that each release was asked for, by mode; those that never came then count as without a number
 
     Returns
     -------
     Rows of metric ``normalized-gap-debiased``; above 0 the gap has grown. ``n`` are messages and ``clusters`` prompt cells.
     The interval is for the change of the true sizes (range over the ellipse of plausible pairs); for two groups it excludes 0
-    exactly when the two-sided p is below .05. A dimension that cannot be measured in both releases is `not measurable` with the reason
-    and is not part of the family.
+    exactly when the two-sided p is below .05. A dimension that cannot be measured in both releases is `not measurable` with
+    the reason and is not part of the family.
     """
     policy = policy or Policy()
     if len({dimension.title for dimension in dimensions}) < len(dimensions):

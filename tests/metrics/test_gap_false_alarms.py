@@ -27,7 +27,10 @@ DIMENSIONS = [GapDimension(title=name, axis="group", measure=name, group="group"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Two releases without a change of size, unless ``after`` says otherwise."""
+    """Two releases without a change of size, unless ``after`` says otherwise.
+
+    ``same`` : how much of the cells' own gaps stays; with two prompts, which are judged by themselves, all of it must.
+    """
 
     gap: float
     after: float | None = None
@@ -48,6 +51,8 @@ SCENARIOS = {
     "gap 0, a twentieth of the messages": Scenario(gap=0.0, repeats=(20, 1)),
     "gap .3, a twentieth of the messages": Scenario(gap=0.3, repeats=(20, 1)),
     "gap .3, other and fewer cells": Scenario(gap=0.3, cells=(48, 10), paired=False),
+    "gap .3, two prompts": Scenario(gap=0.3, cells=(2, 2), repeats=(20, 20), same=1.0),
+    "4 groups, gap 1, two prompts": Scenario(gap=1.0, groups=AGES, cells=(2, 2), repeats=(10, 10), same=1.0),
     "4 groups, gap 0": Scenario(gap=0.0, groups=AGES),
     "4 groups, gap .5": Scenario(gap=0.5, groups=AGES),
     "4 groups, gap 0, a twentieth of the messages": Scenario(gap=0.0, groups=AGES, repeats=(20, 1)),
