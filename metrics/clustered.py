@@ -371,7 +371,9 @@ def joint_test(table: CellTable, *, fewest: int | None = None) -> Estimate:
     differences = (table.means[:-1, used] - table.means[-1, used]).T
     mean = differences.mean(axis=0)
     covariance = np.atleast_2d(np.cov(differences, rowvar=False))
-    if float(np.linalg.eigvalsh(covariance)[0]) <= (NO_ERROR * table.scale) ** 2:
+    spread = np.linalg.eigvalsh(covariance)
+    # The second bound: directions that differ by rounding alone, beside others that vary.
+    if spread[0] <= max((NO_ERROR * table.scale) ** 2, NO_ERROR * spread[-1]):
         reason = "a contrast of the groups is the same in every cell: no variation to judge it by"
         return dataclasses.replace(bare, reason=reason)
     t_squared = cells * float(mean @ np.linalg.solve(covariance, mean))

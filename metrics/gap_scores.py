@@ -12,7 +12,7 @@ from scipy import special
 
 from metrics.clustered import CellTable, cell_table, contrast, few_cells, joint_test
 from metrics.errors import BadInputError
-from metrics.gaps import Gap, GapDimension, Messages, basis_of, defect, gaps_of, normalized_gap
+from metrics.gaps import MODE, Gap, GapDimension, Messages, basis_of, defect, gaps_of, normalized_gap
 from metrics.resampling import around, multiplier_draws
 from metrics.results import Score
 from metrics.samples import Estimate
@@ -226,13 +226,45 @@ def gap_scores(frame: pd.DataFrame, dimensions: Sequence[GapDimension], *, seed:
     if len({dimension.title for dimension in dimensions}) < len(dimensions):
         raise BadInputError("gap dimensions need different titles; two of those given have the same")
     messages = Messages(frame)
-    found = [_measured(messages, dimension) for dimension in dimensions]
-    rows = [row for item in found for row in _rows(item)]
+    made = [(dimension, _absent(messages, dimension)) for dimension in dimensions]
+    found = [_measured(messages, dimension) for dimension, absent in made if not absent]
+    by_title = {item.dimension.title: item for item in found}
+    rows: list[Score] = []
+    for dimension, absent in made:
+        rows += _absent_rows(dimension, absent, frame) if absent else _rows(by_title[dimension.title])
     for axis in (*dict.fromkeys(dimension.axis for dimension in dimensions), OVERALL):
         members = [item for item in found if axis in (item.dimension.axis, OVERALL)]
+        of = sum(axis in (dimension.axis, OVERALL) for dimension in dimensions)
         # Without variance there is no debiased score.
         measured = [item for item in members if item.gap is not None and item.gap.variance > 0]
-        cells = {name for item in members for name in item.names}
-        most = max((item.gap.n for item in members if item.gap is not None), default=0)
-        rows += _family_rows(measured, seed, of=len(members), axis=axis, records=(most, len(cells)))
+        rows += _family_rows(measured, seed, of=of, axis=axis, records=_records(members))
     return rows
+
+
+def _absent(messages: Messages, dimension: GapDimension) -> str:
+    """Why a dimension has no two groups to compare, in words: all messages to one of them are missing."""
+    labels = messages.labels(dimension)
+    gone = [group for group in dimension.groups or () if group not in labels]
+    if gone:
+        return f"there is no usable message to {' or to '.join(gone)}"
+    return "" if len(labels) > 1 else "there are usable messages to one group at most"
+
+
+def _absent_rows(dimension: GapDimension, reason: str, frame: pd.DataFrame) -> list[Score]:
+    there = len(frame) if not dimension.mode else int((frame[MODE] == dimension.mode).sum())
+    return [
+        Score(metric=metric, dimension=dimension.title, value=None, n=there, n_clusters=0, reason=reason)
+        for metric in (STANDARDIZED, PLAIN, DEBIASED, FLOOR)
+    ]
+
+
+def _records(members: Sequence[_Measured]) -> tuple[int, int]:
+    """Messages that entered, and the prompt cells they came from, over all modes."""
+    most: dict[str, int] = {}
+    cells = set()
+    for item in members:
+        mode = item.dimension.mode
+        most[mode] = max(most.get(mode, 0), item.gap.n if item.gap is not None else 0)
+        used = item.table.shared(*item.table.found.groups)
+        cells |= {(mode, cell) for cell, use in zip(item.table.found.cells, used, strict=True) if use}
+    return sum(most.values()), len(cells)

@@ -45,7 +45,10 @@ def _defect(found: Samples, groups: Sequence[str], *, each_varies: bool) -> str:
     for group, sample in zip(groups, values, strict=True):
         if len(sample) < 2:
             return f"a group needs at least 2 messages with a number; {group!r} has {len(sample)}"
-    constant = [group for group, sample in zip(groups, values, strict=True) if np.ptp(sample) == 0]
+    # What differs by rounding alone is constant: scipy answers with NaN there, or with a statistic made of rounding.
+    rounding = [1e-12 * max(1.0, float(np.abs(sample).max())) for sample in values]
+    varies = [float(np.ptp(sample)) > least for sample, least in zip(values, rounding, strict=True)]
+    constant = [group for group, moves in zip(groups, varies, strict=True) if not moves]
     if len(constant) == len(groups):
         return "every message of a group has the same value: no variance to test against"
     if constant and each_varies:
@@ -116,14 +119,17 @@ def anova(found: Samples, *, equal_var: bool = True) -> Estimate:
     values = [found.of(group) for group in found.groups]
     with _quiet():
         test = stats.f_oneway(*values, equal_var=equal_var)
+    statistic, pvalue = float(test.statistic), float(test.pvalue)
+    if statistic < 0:  # equal means: nothing is left but rounding, and scipy has no p for it
+        statistic, pvalue = 0.0, 1.0
     return Estimate(
         name=name,
         groups=found.groups,
-        value=float(test.statistic),
-        statistic=float(test.statistic),
+        value=statistic,
+        statistic=statistic,
         df=float(len(values) - 1),
         df_error=float(sum(map(len, values)) - len(values)) if equal_var else _welch_df(values),
-        pvalue=float(test.pvalue),
+        pvalue=pvalue,
         method=f"{'one-way' if equal_var else 'Welch'} ANOVA; {_INDEPENDENT}",
         **found.counts(found.groups),
     )

@@ -328,7 +328,7 @@ def export(
     """
     from flows.judging import chosen_protocol
     from flows.scoring import read_answers
-    from registry.ledger.bundles import lines_of, record_table
+    from registry.ledger.bundles import lines_of
 
     if (file is None) == (records is None):
         raise BadInputError("give one of FILE (raw answers as JSON Lines) and --records FILE.csv (one row per record)")
@@ -340,7 +340,7 @@ def export(
             raise BadInputError(f"{found.uri} has no {name} audit to export")
         audit = audits[-1]
         if records is not None:
-            frame = record_table(read_answers(workspace, audit).frame)
+            frame = workspace.protocol(name).record_table(read_answers(workspace, audit))
             written(records, frame.to_csv(index=False, lineterminator="\n"))
             say(f"wrote {len(frame):,} records of audit {audit.id} to {records}")
         elif file is not None:

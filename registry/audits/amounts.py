@@ -46,9 +46,12 @@ class Amounts:
     def __post_init__(self) -> None:
         everything, fewest = _cells(self.design), fewest_cells(self.design)
         if not fewest <= self.cells <= everything:
+            smallest = "the standalone mode" if STANDALONE in self.design.modes else "one prompt cell for all audiences"
+            if len(self.design.modes) > 1:
+                smallest += ", and one prompt cell of the other for all audiences"
             raise BadInputError(
-                f"this design has {everything:,} cells, of which at least {fewest:,} are asked (the standalone mode, and one "
-                f"prompt cell for all audiences); got {self.cells:,}"
+                f"this design has {everything:,} cells: ask for at most that many, and at least {fewest:,} ({smallest}), not for "
+                f"{self.cells:,}"
             )
         if not 1 <= self.repeats <= MOST_REPEATS:
             raise BadInputError(f"a cell is asked 1 to {MOST_REPEATS} times, not {self.repeats:,}")

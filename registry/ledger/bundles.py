@@ -8,13 +8,10 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Request, Response
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ATTRIBUTES = (
     "name",
@@ -226,9 +223,3 @@ def lines_of(responses: Iterable[Response]) -> Iterator[str]:
             usage = {"prompt_tokens": response.prompt_tokens, "completion_tokens": response.completion_tokens}
             line["usage"] = {name: count for name, count in usage.items() if count is not None}
         yield json.dumps(line)  # ASCII escapes keep NUL and lone surrogates as they came
-
-
-def record_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row per record: ``request, index, outcome, reason``, the attributes as answered, and their categories."""
-    categories = [f"{name}_category" for name in ATTRIBUTES]
-    return frame[["request", "index", "outcome", "reason", *ATTRIBUTES, *categories]]

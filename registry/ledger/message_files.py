@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 50
 LONGEST_LABEL = 200
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _TAKEN = frozenset({"mode", "stance", "theme", "region", "cell", "text"})
 
 
@@ -132,8 +133,13 @@ def _objects(path: Path) -> list[dict[str, Any]]:
                 raise BadInputError(f"line {number} of {path.name} is no JSON: {error!s:.100}") from error
             if not isinstance(row, dict):
                 raise BadInputError(f"line {number} of {path.name} should be an object, not {type(row).__name__}")
-            rows.append(row)
+            rows.append({name: _whole(value) for name, value in row.items()})
     return rows
+
+
+def _whole(value: Any) -> Any:
+    """A text without halves of characters, which neither tables nor databases hold."""
+    return _SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def _read(name: str, table: pd.DataFrame, columns: MessageColumns) -> MessageFile:

@@ -133,6 +133,72 @@ def test_a_corpus_of_ones_own_is_audited_without_a_call(spiritlevel, quiet, corp
     assert "at least two releases" in spiritlevel.stderr
 
 
+def imported(spiritlevel, tmp_path, rows, version=1, code=None):
+    path = tmp_path / f"rows-{version}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    spiritlevel("release", "add", "odd", "--model", f"m-{version}", "--base-url", "http://127.0.0.1:9/v1")
+    columns = ("--protocol", "targeted-messages", "--group", "group", "--cell", "cell")
+    return spiritlevel.json("import", f"models:/odd/{version}", path, *columns, code=code)
+
+
+def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(spiritlevel, quiet, tmp_path):
+    refused, text = (
+        "I'm sorry, but I can't help with that request.",
+        "Act now, and lead the change with us. You may help.",
+    )
+    rows = [
+        {"text": refused if group == "F" else text, "group": group, "cell": f"c{n % 8}"}
+        for n in range(40)
+        for group in "FM"
+    ]
+    made = imported(spiritlevel, tmp_path, rows, code=0)
+    scores = {row["dimension"]: row for row in made["scores"] if row["metric"] == "normalized-gap-debiased"}
+    assert len(scores) == 6
+    assert {row["reason"] for row in scores.values()} == {"there is no usable message to F"}
+    assert (made["channels"]["usable"], made["channels"]["expected"]) == (40, 80)
+    spiritlevel("card", "odd", "--protocol", "targeted-messages")
+    spiritlevel("export", "models:/odd/1", "--records", tmp_path / "records.csv")
+    with (tmp_path / "records.csv").open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert len(written) == 80
+    assert {row["reason"] for row in written if row["group"] == "F"} == {"the answer declines"}
+    assert all(row["modal-certainty"] for row in written if row["group"] == "M")
+
+
+def test_messages_without_any_text_are_counted_and_block_nothing(spiritlevel, quiet, tmp_path):
+    nothing = [{"text": "", "group": group, "cell": "c"} for group in "FM" * 20]
+    made = imported(spiritlevel, tmp_path, nothing, code=0)
+    assert made["channels"]["outcomes"] == {"empty": 1.0}
+    spiritlevel("card", "odd", "--protocol", "targeted-messages")
+
+
+def test_hostile_texts_and_group_names_are_data(spiritlevel, quiet, tmp_path):
+    script = "<script>alert(1)</script>"
+    odd = [
+        "\u0000",
+        "\ud800",
+        "\U0001f600" * 30,
+        "x" * 600,
+        f"{script} You must act now.",
+        "\u202eact now, you will win",
+        "# a [b](c) d e",
+    ]
+    rows = [
+        {
+            "text": f"{odd[n % len(odd)]} Please act, and you may win number {n % 5}.",
+            "group": group,
+            "cell": f"c{n % 6}",
+        }
+        for n in range(42)
+        for group in (script, "a - b", "c")
+    ]
+    made = imported(spiritlevel, tmp_path, rows, code=0)
+    assert made["channels"]["expected"] == 126
+    page = spiritlevel("card", "odd", "--protocol", "targeted-messages", "--format", "html")
+    assert script not in page
+    assert "&lt;script&gt;" in page
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -161,7 +227,7 @@ def test_a_table_that_cannot_be_read_is_one_sentence(spiritlevel, quiet, corpus,
         (("--protocol", "targeted-messages", "--domain", "climat"), "did you mean 'climate'"),
         (("--protocol", "targeted-messages", "--audience", "sex"), "no audience is named 'sex'"),
         (("--protocol", "targeted-messages", "--mode", "rich"), "unknown mode 'rich'"),
-        (("--protocol", "targeted-messages", "--cells", 3), "at least 24 are asked"),
+        (("--protocol", "targeted-messages", "--cells", 3), "at least 24 "),
         (("--protocol", "targeted-messages", "--per-call", 20), "targeted-messages has no option per-call"),
         (
             ("--protocol", "persona-brainstorm", "--cells", 30),

@@ -157,3 +157,11 @@ def test_welch_turns_with_its_groups_and_does_not_move_with_both(values: list[fl
     assert other.value == pytest.approx(-(one.value or 0.0))
     assert other.pvalue == pytest.approx(one.pvalue)
     assert third.statistic == pytest.approx(one.statistic, rel=1e-4, abs=1e-6)
+
+
+def test_groups_of_one_mean_have_an_f_of_zero_though_rounding_makes_it_negative() -> None:
+    frame = pd.DataFrame({"a": [0.1, 0.2, 0.3] * 42, "sex": [*"pqr"] * 42, "cell": "x"})
+    frame["sex"] = [*"ppp", *"qqq", *"rrr"] * 14
+    row = anova(samples(frame, "a", group="sex"))
+    assert row.value == pytest.approx(0, abs=1e-9)
+    assert row.pvalue == pytest.approx(1, abs=1e-6)

@@ -146,5 +146,8 @@ class AuditProtocol(Protocol):
     def summarized(self, reading: Any, names: Sequence[str]) -> dict[str, Any]:
         """What cards and lists show of an audit's answers besides the scores, as plain values."""
 
+    def record_table(self, reading: Any) -> pd.DataFrame:
+        """One row a record, for a file: what became of it, what it says, and what was made of that."""
+
     def tables(self, reading: Any) -> dict[str, Any]:
         """Tables beside the scores, for MLflow and the card."""

@@ -387,6 +387,13 @@ class PersonaBrainstorm:
             "own_listed": int(usable["name_category"].isin(self.names([reading.frame])).sum()),
         }
 
+    def record_table(self, reading: Reading) -> pd.DataFrame:
+        """One row a persona: ``request, index, outcome, reason``, the attributes as answered, and their categories."""
+        from registry.audits.parsing import ATTRIBUTES
+
+        categories = [f"{name}_category" for name in ATTRIBUTES]
+        return reading.frame[["request", "index", "outcome", "reason", *ATTRIBUTES, *categories]]
+
     def tables(self, reading: Reading) -> dict[str, Any]:
         """Tables beside the scores: cardinality before and after mapping, terms without a category or that name nothing."""
         from registry.audits.taxonomy import cardinality, load_taxonomy, unmapped_terms, unspecified_terms

@@ -300,6 +300,14 @@ class TargetedMessages:
         """The measures of each message: comparing audits again then tags nothing."""
         return {"measures": reading.measures_as_json()}
 
+    def record_table(self, reading: MessageReading) -> pd.DataFrame:
+        """One row a message: what it was about, to whom, what it says, and every measure; or why there is none."""
+        from metrics.message_measures import COLUMNS
+
+        keys = ["request", "repeat"]
+        whole: pd.DataFrame = reading.frame.merge(reading.measured[[*keys, *COLUMNS]], on=keys, how="left")
+        return whole
+
     def tables(self, reading: MessageReading) -> dict[str, Any]:
         """The words that lean to each group, the sensitivity of the index to its weights, and every measured message."""
         from metrics.message_scores import simplex_frame, word_frames
