@@ -215,6 +215,7 @@ def rejections(runs: int, cells: int, repeats: int, groups: tuple[str, ...] = ("
     return {name: count / runs for name, count in found.items()}
 
 
+@pytest.mark.slow
 def test_cells_hold_the_level_where_messages_taken_as_independent_do_not() -> None:
     found = rejections(200, cells=10, repeats=12)
     # Binomial: 5 +- 4.6 % at three standard errors of 200 audits.
