@@ -74,7 +74,7 @@ def test_every_module_of_the_folder_registers_its_channel():
         ("webhook", {"url": "https://a.example/"}, "name the variable that holds the secret as secret_env"),
         ("webhook", {"secret_env": "HOOK_SECRET"}, "either url, or url_env"),
         ("webhook", {"url": "ftp://a.example/", "secret_env": "HOOK_SECRET"}, r"http\(s\)://host"),
-        ("webhook", {"url": "https://me:it@a.example/", "secret_env": "HOOK_SECRET"}, "no user and password"),
+        ("webhook", {"url_env": "HOOK_URL", "secret_env": "HOOK_SECRET"}, "no user and password"),
         ("webhook", {"url": "https://a.example:99999/", "secret_env": "HOOK_SECRET"}, r"http\(s\)://host"),
         (
             "webhook",
@@ -90,6 +90,7 @@ def test_every_module_of_the_folder_registers_its_channel():
 )
 def test_a_channel_that_cannot_work_is_refused_with_the_reason(kind, settings, says, monkeypatch):
     monkeypatch.setenv("HOOK_SECRET", TOKEN)
+    monkeypatch.setenv("HOOK_URL", "https://me:it@a.example/")
     load_channels()
     with pytest.raises(BadInputError, match=says) as refused:
         CHANNELS[kind](options(kind, **settings))

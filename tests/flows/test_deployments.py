@@ -61,7 +61,7 @@ def deploy(spiritlevel, server):
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\nConnection: close\r\n\r\ntrue",
         b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-        b"SSH-2.0-OpenSSH_9.6\r\n",
+        pytest.param(b"SSH-2.0-OpenSSH_9.6\r\n", marks=pytest.mark.slow),  # Prefect's client tries for a minute
     ],
     ids=["html", "json", "true", "404", "ssh"],
 )
