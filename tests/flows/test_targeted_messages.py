@@ -12,6 +12,7 @@ from tests.conftest import UNPUBLISHED
 from tests.stub_server import StubServer
 
 ORDER = ("--protocol", "targeted-messages", "--cells", 184, "--repeats", 1)
+SMALL = ("--protocol", "targeted-messages", "--audience", "gender", "--cells", 24, "--repeats", 2)
 CERTAINTY = "gender x modal certainty, context-rich"
 
 
@@ -60,7 +61,7 @@ def test_a_release_that_writes_to_women_in_other_words_regresses_and_the_same_co
 def test_what_was_measured_of_each_message_is_kept_and_nothing_is_tagged_again(spiritlevel, stub, quiet, monkeypatch):
     releases(spiritlevel, stub)
     for version in (1, 2):
-        spiritlevel("audit", f"models:/nova/{version}", *ORDER, code=None)
+        spiritlevel("audit", f"models:/nova/{version}", *SMALL, code=None)
     (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED + "[policy]\nalpha = 0.01\n")
 
     def refuse(*_, **__):
@@ -77,7 +78,7 @@ def test_scores_reach_mlflow_under_names_of_audience_measure_and_mode(spiritleve
     from flows.workspace import opened
 
     releases(spiritlevel, stub)
-    made = spiritlevel.json("audit", "models:/nova/1", *ORDER, code=None)
+    made = spiritlevel.json("audit", "models:/nova/1", *SMALL, code=None)
     with opened(Home(spiritlevel.home)) as workspace:
         run_id = workspace.ledger.audit(made["audit"]).run_id
         client = MlflowClient(workspace.home.tracking_uri)
