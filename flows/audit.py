@@ -169,7 +169,14 @@ def _scheduled_for() -> dt.datetime | None:
     made = context.flow_run if context is not None else None
     if made is None or not made.auto_scheduled:
         return None
-    return made.expected_start_time or made.start_time
+    return _plain_moment(made.expected_start_time or made.start_time)
+
+
+def _plain_moment(moment: dt.datetime | None) -> dt.datetime | None:
+    """A time of Prefect as Python's own: Prefect's is of a class whose differences cannot be divided by a length of time."""
+    if moment is None:
+        return None
+    return dt.datetime.fromtimestamp(moment.timestamp(), dt.UTC)
 
 
 # ---------------------------------------------------------------- recurring audits

@@ -138,3 +138,18 @@ def test_a_duty_comes_back_from_what_the_ledger_keeps_of_it():
     ]
     assert [one.reference for one in found[:3]] == ["nova/latest", "nova@champion", "nova/3"]
     assert [Duty.from_json(one.name, one.family, one.as_json()) for one in found] == list(found)
+
+
+def test_a_time_of_prefect_that_is_ahead_of_the_clock_is_an_ordinary_time():
+    # When Prefect's clock is ahead, its time is the later one and is reckoned with; pendulum's own cannot be.
+    pendulum = pytest.importorskip("pendulum")
+    from flows.audit import _plain_moment
+
+    theirs = pendulum.datetime(2026, 11, 30, 11, 45, 0, 250_000, tz="Europe/Madrid")
+    plain = _plain_moment(theirs)
+    assert type(plain) is dt.datetime
+    assert plain == theirs
+    newest, count = newest_slots(duty(every="1m"), plain - dt.timedelta(seconds=130), plain, 5)
+    assert len(newest) == count
+    assert count in (2, 3)
+    assert _plain_moment(None) is None
