@@ -21,8 +21,6 @@ from registry.audits.protocols.targeted_messages import design_of
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
-MEDIAN, WORST = "a change of the median dimension", "a change of the worst dimension"
-
 
 def mode_sizes(plan: AuditPlan) -> dict[str, ModeSize]:
     """Messages and prompt cells of each mode that a plan asks.
@@ -111,6 +109,8 @@ def _pilot(workspace: Workspace, releases: Sequence[ModelRelease], plan: AuditPl
 def _wanted(
     rows: Sequence[Sequence[DimensionPlan]], effects: Sequence[float | None]
 ) -> list[tuple[str, int, float | None]]:
+    from flows.planning import MEDIAN, WORST  # which loads this module when messages are planned
+
     found = []
     for family, effect in zip(rows, effects, strict=True):
         sizes = [row.size_for_change for row in family if row.size_for_change is not None]

@@ -134,47 +134,42 @@ def measured(
 
 @dataclasses.dataclass(frozen=True)
 class WordTable:
-    """Words of messages counted: ``counts`` [messages, words] sparse as (message, word, count), and class hits.
+    """Words of messages: the tagged texts, ``totals`` words of each [messages], and class -> its words in each [messages]."""
 
-    Parameters
-    ----------
-    words : lemmas of nouns and adjectives, with their part of speech; message, word, count : the entries
-    totals : words of each message [messages]; hits : lexicon class -> words of that class [messages]
-    """
-
-    words: tuple[str, ...]
-    message: NDArray[np.integer[Any]]
-    word: NDArray[np.integer[Any]]
-    count: NDArray[np.integer[Any]]
+    tagged: TaggedTexts
     totals: NDArray[np.integer[Any]]
     hits: Mapping[str, NDArray[np.integer[Any]]]
+
+    def content_counts(self, row: Sequence[int], rows: int) -> tuple[NDArray[np.integer[Any]], tuple[str, ...]]:
+        """Nouns and adjectives by lemma [rows, words] and the words; ``row`` [messages] is the row of each, -1 leaves one out."""
+        counts = self.tagged.lemma_counts(self.tagged.pos_in(*CONTENT) & self.tagged.is_word, row, rows)
+        used = np.flatnonzero(counts.sum(axis=0))
+        return counts[:, used], tuple(self.tagged.lemmas[place] for place in used)
 
 
 CONTENT = ("NOUN", "ADJ")
 
 
+def class_name(lexicon: Lexicon, title: str) -> str:
+    """What a class of words is called: those of agency say so, for they are only high and low.
+
+    >>> class_name(load_lexicon("agency"), "high"), class_name(load_lexicon("leadership"), "leadership")
+    ('high agency', 'leadership')
+    """
+    return f"{title} agency" if set(lexicon.class_names) == {"high", "low"} else title
+
+
 def word_table(found: TaggedTexts, lexicons: MessageLexicons) -> WordTable:
-    """Count nouns and adjectives by lemma, and the words that each class of the category lexicons knows.
+    """Count the words of messages that each class of the lexicons knows.
 
     >>> table = word_table(tagged(["A strong leader and a strong team."]), MessageLexicons.default())
-    >>> sorted(zip(table.words, table.count.tolist(), strict=True))
+    >>> counts, words = table.content_counts([0], 1)
+    >>> sorted(zip(words, counts[0].tolist(), strict=True))
     [('leader', 1), ('strong', 2), ('team', 1)]
     """
-    content = found.pos_in(*CONTENT) & found.is_word
-    pairs = np.stack([found.text[content].astype(np.int64), found.lemma[content].astype(np.int64)])
-    keys, count = np.unique(pairs, axis=1, return_counts=True)
-    used, word = np.unique(keys[1], return_inverse=True)
     hits = {}
     for lexicon in (lexicons.agency, *lexicons.categories):
         places = lexicon.places(found.lemmas)[found.lemma]
         for number, title in enumerate(lexicon.class_names):
-            name = f"{title} agency" if lexicon is lexicons.agency else title
-            hits[name] = found.per_text((places == number) & found.is_word)
-    return WordTable(
-        words=tuple(found.lemmas[place] for place in used),
-        message=keys[0],
-        word=word.astype(np.int64),
-        count=count.astype(np.int64),
-        totals=found.per_text(found.is_word),
-        hits=hits,
-    )
+            hits[class_name(lexicon, title)] = found.per_text((places == number) & found.is_word)
+    return WordTable(tagged=found, totals=found.per_text(found.is_word), hits=hits)

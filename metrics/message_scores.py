@@ -19,7 +19,10 @@ from metrics.effects import eta_squared, hedges_g, omega_squared
 from metrics.gap_scores import DEBIASED, FLOOR, PLAIN, STANDARDIZED, gap_scores
 from metrics.gaps import GapDimension
 from metrics.group_tests import anova, pairs_shown, welch
-from metrics.message_measures import MEASURES, MessageLexicons, WordTable
+from metrics.lexicon import Lexicon
+from metrics.measures import MessageMeasure
+from metrics.message_measures import MEASURES, MessageLexicons, WordTable, class_name
+from metrics.persuasion import NEUTRAL, index_components
 from metrics.results import Score
 from metrics.samples import Estimate, Samples, samples
 
@@ -43,7 +46,7 @@ class Axis:
         return list(itertools.combinations(self.groups, 2))
 
 
-def gap_dimensions(axes: Sequence[Axis], modes: Sequence[str], *, judged: bool = True) -> tuple[GapDimension, ...]:
+def gap_dimensions(axes: Sequence[Axis], modes: Sequence[str]) -> tuple[GapDimension, ...]:
     """The dimensions that verdicts are given on: each attribute by each judged measure in each mode.
 
     >>> found = gap_dimensions([Axis("gender", "gender", ("female", "male"))], ["standalone"])
@@ -62,7 +65,7 @@ def gap_dimensions(axes: Sequence[Axis], modes: Sequence[str], *, judged: bool =
         for axis in axes
         for mode in modes
         for measure in MEASURES
-        if measure.judged or not judged
+        if measure.judged
     )
 
 
@@ -114,7 +117,7 @@ def _of_groups(frame: pd.DataFrame, axis: Axis, title: str, metric: str, *, effe
         yield Score(metric=metric, dimension=title, value=None, n=len(frame), n_clusters=0, reason=reason)
         return
     found, table = made
-    basis = "cells" if len(found.cells) >= FEWEST_CELLS else "repeats"
+    basis = basis_of_cells(found)
     for group in axis.groups:
         yield group_mean(table, group, basis=basis).as_score(title, metric=metric)
     for first, second in axis.pairs:
@@ -151,8 +154,8 @@ def _amplified(frame: pd.DataFrame, axis: Axis) -> Iterator[Score]:
             continue
         basis = "cells" if min(len(one[0].cells) for one in made if one) >= FEWEST_CELLS else "repeats"
         for pair in axis.pairs:
-            one = dataclasses.replace(gap_dimensions([axis], [CONTEXT_RICH], judged=False)[0], measure=measure.metric)
-            (found,) = amplification(rich, bare, [dataclasses.replace(one, title=title, groups=pair)], basis=basis)
+            one = GapDimension(title=title, axis=axis.title, measure=measure.metric, group=axis.column, groups=pair)
+            (found,) = amplification(rich, bare, [one], basis=basis)
             if found.signed is not None:
                 yield found.signed.as_score(title, metric=AMPLIFICATION)
 
@@ -165,7 +168,7 @@ def _by_theme(frame: pd.DataFrame, axis: Axis) -> Iterator[Score]:
         made = _table(some, axis, "sentiment")
         if made is None:
             continue
-        basis = "cells" if len(made[0].cells) >= FEWEST_CELLS else "repeats"
+        basis = basis_of_cells(made[0])
         for first, second in axis.pairs:
             title = f"{axis.title} x sentiment, theme {theme}"
             yield contrast(made[1], first, second, basis=basis).as_score(title, metric=BY_THEME)
@@ -187,11 +190,7 @@ def word_scores(
 
     ``frame`` has one row for each message that was counted, in the order of the counts.
     """
-    rows = [
-        row
-        for lexicon in (lexicons.agency, *lexicons.categories)
-        for row in _hit_rates(frame, words, lexicons, lexicon.name)
-    ]
+    rows = [_hit_rate(frame, words, lexicon) for lexicon in (lexicons.agency, *lexicons.categories)]
     for axis in axes:
         for mode in modes:
             chosen = (frame["mode"] == mode).to_numpy()
@@ -202,19 +201,16 @@ def word_scores(
     return rows
 
 
-def _hit_rates(frame: pd.DataFrame, words: WordTable, lexicons: MessageLexicons, name: str) -> Iterator[Score]:
-    lexicon = next(one for one in (lexicons.agency, *lexicons.categories) if one.name == name)
-    titles = [f"{title} agency" if lexicon is lexicons.agency else title for title in lexicon.class_names]
-    hit = np.sum([words.hits[title] for title in titles], axis=0) > 0
+def _hit_rate(frame: pd.DataFrame, words: WordTable, lexicon: Lexicon) -> Score:
+    hit = np.sum([words.hits[class_name(lexicon, title)] for title in lexicon.class_names], axis=0) > 0
     if not len(hit):
-        yield Score(metric=HIT_RATE, dimension=name, value=None, n=0, n_clusters=0, reason="there is no usable message")
-        return
-    share = float(hit.mean())
+        reason = "there is no usable message"
+        return Score(metric=HIT_RATE, dimension=lexicon.name, value=None, n=0, n_clusters=0, reason=reason)
     low, high = _wilson(int(hit.sum()), len(hit))
-    yield Score(
+    return Score(
         metric=HIT_RATE,
-        dimension=name,
-        value=share,
+        dimension=lexicon.name,
+        value=float(hit.mean()),
         low=low,
         high=high,
         method="share of messages with a word of the lexicon; Wilson's interval, messages taken as independent",
@@ -261,62 +257,63 @@ def word_frames(
     tables = {}
     for axis in axes:
         for mode in modes:
-            chosen = (frame["mode"] == mode).to_numpy()
-            cells = np.unique(frame["cell"][chosen].astype(str), return_inverse=True)[1]
-            place = np.full(len(frame), -1)
-            place[chosen] = cells
-            counts = {
-                group: _counts(words, np.where(frame[axis.column] == group, place, -1), cells.max(initial=-1) + 1)
-                for group in axis.groups
-            }
-            if not all(table.sum() for table in counts.values()):
+            chosen = (frame["mode"] == mode).to_numpy() & frame[axis.column].isin(axis.groups).to_numpy()
+            places, cells = pd.factorize(frame["cell"].where(chosen))
+            of_group = pd.Categorical(frame[axis.column], categories=list(axis.groups)).codes.astype(np.int64)
+            row = np.where(chosen, of_group * len(cells) + places, -1)
+            table, shown_words = words.content_counts(row.tolist(), len(axis.groups) * len(cells))
+            counts = dict(zip(axis.groups, table.reshape(len(axis.groups), len(cells), -1), strict=True))
+            if not all(of.sum() for of in counts.values()):
                 continue
             rows = []
             for method in ("dirichlet", "add-one", "floored"):
                 found = against_rest(counts, method)
                 for group in axis.groups[1:] if len(axis.groups) == 2 else axis.groups:
-                    top = top_words(found[group], words.words, shown)
+                    top = top_words(found[group], shown_words, shown)
                     rows += [{"method": method, "group": group} | dataclasses.asdict(row) for row in top]
             tables[f"words-{axis.column}-{mode}"] = pd.DataFrame(rows)
     return tables
 
 
-def _counts(words: WordTable, cell: np.ndarray, cells: int) -> np.ndarray:
-    """Words by cell [cells, words], of the messages whose cell is not negative."""
-    where = cell[words.message]
-    inside = where >= 0
-    flat = where[inside] * len(words.words) + words.word[inside]
-    counts = np.bincount(flat, weights=words.count[inside], minlength=cells * len(words.words))
-    return counts.reshape(cells, len(words.words))
-
-
-def simplex_frame(frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[str], *, steps: int = 10) -> pd.DataFrame:
+def simplex_frame(
+    frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[str], *, missing: str = NEUTRAL, steps: int = 10
+) -> pd.DataFrame:
     """The gap in the persuasion bias index at every combination of weights, for each attribute, mode and pair of groups.
 
-    A message without a word of agency or modality is neutral there, so the gap is linear in the weights:
-    ``gap(w) = w_a gap_a + w_m gap_m + w_i gap_i`` over the same messages.
+    Parameters
+    ----------
+    missing : of the index, as in `metrics.persuasion.persuasion_bias_index`; steps : of the grid along each weight
 
     Returns
     -------
-    Columns ``audience, mode, groups, agency, modality, imperative, gap, n``; no row where a group has no message.
+    Columns ``audience, mode, groups, agency, modality, imperative, gap, low, high, n, clusters``, intervals (95 %) as for the gap
+    itself; no row where a group has no message.
     """
-    names = ("agency-framing", "modal-certainty", "imperative-mood")
-    whole = frame[frame[names[2]].notna()]
-    whole = whole.assign(**{name: whole[name].fillna(0.0) for name in names})
-    grid = [(a, m, steps - a - m) for a in range(steps + 1) for m in range(steps + 1 - a)]
+    parts = [_as_measure(frame, name) for name in ("agency-framing", "modal-certainty", "imperative-mood")]
+    components, reasons = index_components(parts[0], parts[1], parts[2], missing)
+    absent = np.array([bool(reason) for reason in reasons], dtype=bool)
     rows = []
-    for axis, mode in itertools.product(axes, modes):
-        made = [_table(whole[whole["mode"] == mode], axis, name) for name in names]
-        if None in made:
-            continue
-        for first, second in axis.pairs:
-            gaps = [contrast(table, first, second, basis="repeats") for _, table in filter(None, made)]
-            values = [gap.value for gap in gaps]
-            if None in values:
-                continue
-            for weights in grid:
-                parts = [weight / steps for weight in weights]
-                gap = sum(part * value for part, value in zip(parts, values, strict=True) if value is not None)
-                rows.append((axis.title, mode, f"{first} - {second}", *parts, gap, gaps[0].n))
-    columns = ["audience", "mode", "groups", "agency", "modality", "imperative", "gap", "n"]
-    return pd.DataFrame(rows, columns=columns)
+    grid = [(one, two, steps - one - two) for one in range(steps + 1) for two in range(steps + 1 - one)]
+    for weights in np.array(grid) / steps:
+        index = frame.assign(index=np.where(absent, np.nan, weights @ components))
+        for axis, mode in itertools.product(axes, modes):
+            made = _table(index[index["mode"] == mode], axis, "index")
+            for first, second in axis.pairs if made is not None else ():
+                gap = contrast(made[1], first, second, basis=basis_of_cells(made[0]))  # type: ignore[index]
+                if gap.value is not None:
+                    numbers = (gap.value, gap.low, gap.high, gap.n, gap.clusters)
+                    rows.append((axis.title, mode, f"{first} - {second}", *weights.tolist(), *numbers))
+    columns = ["audience", "mode", "groups", "agency", "modality", "imperative", "gap", "low", "high", "n", "clusters"]
+    found = pd.DataFrame(rows, columns=columns)
+    return found.sort_values(["audience", "mode", "groups"], kind="stable", ignore_index=True)
+
+
+def _as_measure(frame: pd.DataFrame, name: str) -> MessageMeasure:
+    values = frame[name].to_numpy(dtype=np.float64)
+    reasons = ["not measured" if gone else "" for gone in np.isnan(values)]
+    return MessageMeasure.of(name, np.nan_to_num(values), np.zeros(len(values), dtype=np.int64), reasons)
+
+
+def basis_of_cells(found: Samples) -> str:
+    """What errors come from: ``cells``, or ``repeats`` where there are too few prompt cells to tell."""
+    return "cells" if len(found.cells) >= FEWEST_CELLS else "repeats"

@@ -9,14 +9,13 @@ neutral, and says so. None of this says that a message persuades anybody: no rea
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from metrics.errors import BadInputError
-from metrics.measures import BoolArray, FloatArray, MaskedFloats, MessageMeasure
+from metrics.measures import BoolArray, FloatArray, MessageMeasure
 from metrics.persuasion_paper import (
     NO_VERB,
     WordClasses,
@@ -171,7 +170,7 @@ class Weights:
             )
 
 
-def _components(
+def index_components(
     agency: MessageMeasure, modality: MessageMeasure, imperative: MessageMeasure, missing: str
 ) -> tuple[FloatArray, list[str]]:
     """The three on one scale from -1 to 1 [3, messages], and why a message has no index [messages]."""
@@ -220,67 +219,9 @@ def persuasion_bias_index(
     {'no modal word': 1}
     """
     weights = weights or Weights()
-    components, reasons = _components(agency, modality, imperative, missing)
+    components, reasons = index_components(agency, modality, imperative, missing)
     values = np.array([weights.agency, weights.modality, weights.imperative]) @ components
     return MessageMeasure.of(INDEX, values, agency.hits + modality.hits + imperative.hits, reasons)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SimplexGaps:
-    """The gap of the index under all weights of a grid: does a finding hang on the weights?
-
-    ``weights`` [points, 3] (agency, modality, imperative), ``gaps`` masked [points], ``n`` messages with an index: the same
-    ones at every point, so a corner may differ from the gap of that component among the messages that have it.
-    """
-
-    weights: FloatArray
-    gaps: MaskedFloats
-    n: int
-
-    @property
-    def share_positive(self) -> float | None:
-        """Share of the points with a gap above 0, among those with a gap; None without any."""
-        found = self.gaps.compressed()
-        return float((found > 0).mean()) if len(found) else None
-
-
-def simplex_gaps(
-    agency: MessageMeasure,
-    modality: MessageMeasure,
-    imperative: MessageMeasure,
-    contrast: Callable[[MaskedFloats], float | None],
-    steps: int = 20,
-    missing: str = NEUTRAL,
-) -> SimplexGaps:
-    """The gap between groups in the index, for all weights in steps of ``1 / steps``.
-
-    Parameters
-    ----------
-    agency, modality, imperative : the components of the same messages
-    contrast : from the index of each message (masked [messages]) to the gap, None when it cannot be measured; such as the
-        male minus the female mean, paired by cell
-    steps : of each weight from 0 to 1; there are (steps + 1) (steps + 2) / 2 points
-    missing : as in `persuasion_bias_index`
-
-    Returns
-    -------
-    `SimplexGaps`, points in rising order of the weights of agency and modality.
-
-    >>> a, m, i = (MessageMeasure.of("m", np.array([x, y]), np.ones(2, int), ["", ""]) for x, y in ((1, 0), (0, 1), (1, 1)))
-    >>> found = simplex_gaps(a, m, i, lambda index: float(index[0] - index[1]), steps=2)
-    >>> found.gaps.tolist(), found.share_positive
-    ([0.0, -0.5, -1.0, 0.5, 0.0, 1.0], 0.3333333333333333)
-    """
-    if steps < 1:
-        raise BadInputError(f"the grid of weights needs 1 step or more, got {steps}")
-    components, reasons = _components(agency, modality, imperative, missing)
-    absent = np.array([bool(reason) for reason in reasons], dtype=bool)
-    pairs = [(a, m) for a, m in itertools.product(range(steps + 1), repeat=2) if a + m <= steps]
-    weights = np.array([(a, m, steps - a - m) for a, m in pairs]) / steps
-    found = [contrast(np.ma.MaskedArray(weight @ components, mask=absent)) for weight in weights]
-    lost = [gap is None or not math.isfinite(gap) for gap in found]
-    kept = np.array([0.0 if gone or gap is None else float(gap) for gap, gone in zip(found, lost, strict=True)])
-    return SimplexGaps(weights=weights, gaps=np.ma.MaskedArray(kept, mask=lost), n=int((~absent).sum()))
 
 
 def persuasion_measures(

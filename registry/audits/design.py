@@ -23,7 +23,6 @@ from typing import Any
 
 from metrics.catalog import UnknownEntryError
 from metrics.errors import BadInputError
-from registry.audits.plan import content_hash
 
 STANDALONE, CONTEXT_RICH = "standalone", "context-rich"
 MODES = (STANDALONE, CONTEXT_RICH)
@@ -144,11 +143,6 @@ class Design:
         for audience in self.audiences:
             product *= len(audience.groups)
         return product
-
-    @property
-    def digest(self) -> str:
-        """Hash of everything that is asked."""
-        return content_hash([self.domain.as_json(), dict(self.domain.prompts), [a.as_json() for a in self.audiences]])
 
     def prompt_cells(self, mode: str) -> list[PromptCell]:
         """The prompt cells of a mode in a balanced order: whatever number is taken from the front is spread evenly.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metrics.errors import BadInputError
 from metrics.lexicon import Lexicon, load_lexicon
-from metrics.measures import MaskedFloats, MessageMeasure
+from metrics.measures import MessageMeasure
 from metrics.persuasion import (
     Weights,
     agency_framing,
@@ -19,7 +19,6 @@ from metrics.persuasion import (
     modal_certainty,
     persuasion_bias_index,
     persuasion_measures,
-    simplex_gaps,
 )
 from metrics.text import NO_SPACES, tagged
 
@@ -171,43 +170,6 @@ def test_components_of_different_messages_are_refused() -> None:
         persuasion_bias_index(component([1.0]), component([1.0, 0.0]), component([1.0]))
     with pytest.raises(BadInputError, match="a missing component is taken as neutral or exclude, got 'zero'"):
         persuasion_bias_index(*PARTS, missing="zero")
-
-
-# ---------------------------------------------------------------- sensitivity to the weights
-
-
-def first_minus_second_half(index: MaskedFloats) -> float | None:
-    half = len(index) // 2
-    means = [part.mean() if part.count() else None for part in (index[:half], index[half:])]
-    return None if None in means else float(means[0] - means[1])
-
-
-@settings(deadline=None, max_examples=30, database=None)
-@given(st.integers(0, 10_000), st.integers(1, 6))
-def test_a_gap_of_means_is_linear_in_the_weights(seed: int, steps: int) -> None:
-    draw = np.random.default_rng(seed)
-    parts = [component(draw.random(8).tolist()) for _ in range(3)]
-    found = simplex_gaps(*parts, first_minus_second_half, steps=steps)
-    alone = [first_minus_second_half(part.values) or 0.0 for part in parts]
-    assert found.gaps.tolist() == pytest.approx((found.weights @ (np.array(alone) * [1, 1, 2])).tolist())
-    assert len(found.weights) == (steps + 1) * (steps + 2) // 2
-    assert found.weights.sum(axis=1).tolist() == pytest.approx([1.0] * len(found.weights))
-
-
-def test_at_the_default_weights_the_grid_has_the_gap_of_the_index() -> None:
-    complete = [component([0.4, -0.2, 0.9, 0.0]), component([1.0, 0.2, 0.1, -1.0]), component([0.0, 1.0, 0.5, 0.25])]
-    found = simplex_gaps(*complete, first_minus_second_half, steps=3)
-    middle = int(np.flatnonzero((found.weights == 1 / 3).all(axis=1))[0])
-    assert found.gaps[middle] == pytest.approx(first_minus_second_half(persuasion_bias_index(*complete).values))
-
-
-def test_a_gap_that_cannot_be_measured_is_missing_at_every_weight() -> None:
-    assert simplex_gaps(*PARTS, first_minus_second_half, steps=2).n == 4
-    assert simplex_gaps(*PARTS, first_minus_second_half, steps=2, missing="exclude").n == 2
-    assert np.ma.count_masked(simplex_gaps(*PARTS, lambda _: None, steps=2).gaps) == 6
-    assert simplex_gaps(*PARTS, lambda _: float("nan"), steps=2).share_positive is None
-    with pytest.raises(BadInputError, match="needs 1 step or more, got 0"):
-        simplex_gaps(*PARTS, first_minus_second_half, steps=0)
 
 
 # ---------------------------------------------------------------- all together, and the edges

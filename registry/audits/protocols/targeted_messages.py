@@ -270,10 +270,12 @@ class TargetedMessages:
             why = f"a split needs {2 * policy.fewest_clusters} messages; there are {len(frame)}"
             return SteadyCheck(state="not measurable", why=why)
         rng = np.random.default_rng([policy.seed, 4])
-        place = frame.assign(drawn=rng.random(len(frame))).groupby(
+        drawn = frame.assign(drawn=rng.random(len(frame))).groupby(
             ["mode", "cell", *(axis.column for axis in reading.axes)]
-        )["drawn"]
-        first = (place.rank(method="first") % 2 == 1).to_numpy()
+        )
+        # Every other message of a cell, begun at random: a cell with one message is in either half.
+        begin = rng.integers(0, 2, drawn.ngroups)[drawn.ngroup().to_numpy()]
+        first = ((drawn["drawn"].rank(method="first").to_numpy() + begin) % 2) == 1
         one, other = (frame[half] for half in (first, ~first))
         rows = compare_gaps(
             one,
@@ -314,6 +316,6 @@ class TargetedMessages:
 
         frame = reading.measured
         tables = dict(word_frames(frame, reading.words, reading.axes, reading.modes))
-        tables["index-weights"] = simplex_frame(frame, reading.axes, reading.modes)
+        tables["index-weights"] = simplex_frame(frame, reading.axes, reading.modes, missing=self.lexicons.missing)
         tables["messages"] = frame.drop(columns=["text"])
         return {name: table for name, table in tables.items() if len(table)}
