@@ -14,7 +14,7 @@ import pandas as pd
 
 from metrics.amplification import amplification
 from metrics.category_odds import category_odds
-from metrics.clustered import FEWEST_CELLS, CellTable, cell_table, contrast, group_mean
+from metrics.clustered import FEWEST_CELLS, CellTable, cell_table, contrast, group_mean, pairwise
 from metrics.effects import eta_squared, hedges_g, omega_squared
 from metrics.gap_scores import DEBIASED, FLOOR, PLAIN, STANDARDIZED, gap_scores
 from metrics.gaps import GapDimension
@@ -120,9 +120,20 @@ def _of_groups(frame: pd.DataFrame, axis: Axis, title: str, metric: str, *, effe
     basis = basis_of_cells(found)
     for group in axis.groups:
         yield group_mean(table, group, basis=basis).as_score(title, metric=metric)
-    for first, second in axis.pairs:
-        yield contrast(table, first, second, basis=basis).as_score(title, metric=metric)
+    for row in _differences(table, axis, basis):
+        yield row.as_score(title, metric=metric)
     yield from _as_published(found, axis, title, metric, effects=effects)
+
+
+def _differences(table: CellTable, axis: Axis, basis: str) -> list[Estimate]:
+    """The difference of each pair of groups; of more than two groups p is adjusted over the pairs where cells allow it."""
+    if len(axis.groups) > 2 and basis == "cells":
+        adjusted = pairwise(table, seed=0)
+        return [row if row.qvalue is None else dataclasses.replace(row, pvalue=row.qvalue) for row in adjusted]
+    rows = [contrast(table, first, second, basis=basis) for first, second in axis.pairs]
+    if len(rows) == 1:
+        return rows
+    return [dataclasses.replace(row, method=f"{row.method}; p not adjusted over {len(rows)} pairs") for row in rows]
 
 
 def _as_published(found: Samples, axis: Axis, title: str, metric: str, *, effects: bool) -> Iterator[Score]:

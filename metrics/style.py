@@ -10,13 +10,12 @@ C. J. Hutto, E. Gilbert (2014), "VADER: a parsimonious rule-based model for sent
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from metrics.errors import BadInputError
-from metrics.measures import BoolArray, FloatArray, IntArray, MessageMeasure
+from metrics.measures import FloatArray, IntArray, MessageMeasure
 from metrics.persuasion import NO_SENTENCE
 from metrics.readability import reading_ease
 from metrics.text import TaggedTexts, unread_reasons
@@ -80,29 +79,6 @@ def formality(tagged: TaggedTexts) -> MessageMeasure:
         reason or ("" if n >= FEWEST_WORDS else TOO_FEW_WORDS) for reason, n in zip(tagged.unread, words, strict=True)
     ]
     return MessageMeasure.of(FORMALITY, values, words, reasons)
-
-
-def pooled_formality(tagged: TaggedTexts, groups: Sequence[Hashable]) -> dict[Hashable, float | None]:
-    """F-score of all words of each group together, as Heylighen and Dewaele score a corpus; no message is too short.
-
-    Parameters
-    ----------
-    tagged : texts with parts of speech; groups : the group of each text, None for one that is left out [texts]
-
-    Returns
-    -------
-    Group -> F from 0 to 100, None where the group has fewer than 10 words. It has no interval: use it to describe.
-    """
-    if len(groups) != tagged.n:
-        raise BadInputError(f"there are {len(groups)} groups but {tagged.n} texts; give each text its group")
-    counts = np.stack(_counts(tagged)).astype(np.float64)
-    found: dict[Hashable, float | None] = {}
-    for group in dict.fromkeys(group for group in groups if group is not None):
-        members: BoolArray = np.array([one == group for one in groups], dtype=bool)
-        formal, contextual, words = counts[:, members].sum(axis=1)
-        score = _score_of(np.array([formal]), np.array([contextual]), np.array([words]))
-        found[group] = float(score[0]) if words >= FEWEST_WORDS else None
-    return found
 
 
 def lengths(tagged: TaggedTexts) -> tuple[MessageMeasure, ...]:

@@ -82,3 +82,17 @@ def test_classes_of_two_lexicons_never_share_a_name():
     assert len(set(names)) == len(names)
     assert len(set(COLUMNS)) == len(COLUMNS)
     assert class_name(load_lexicon("agency"), "low") == "low agency"
+
+
+def test_differences_of_more_than_two_groups_say_whether_their_p_is_adjusted():
+    protocol, draw = TargetedMessages(), random.Random(6)
+    plan = protocol.plan(cells=64, repeats=1, audiences=["income"])
+    requests = list(protocol.requests(plan))
+    answers = [
+        Response(index=one.index, repeat=one.repeat, text=" ".join(draw.choices(BOLD + PLAIN, k=4))) for one in requests
+    ]
+    scores = protocol.scores(protocol.read(requests, answers), ())
+    rows = [s for s in scores if s.metric == "modal-certainty" and s.group == "low - high"]
+    methods = {row.dimension.rpartition(", ")[2]: row.method for row in rows}
+    assert "q by Holm over 3 pairs" in methods["context-rich"] or "q by max-T over 3 pairs" in methods["context-rich"]
+    assert methods["standalone"].endswith("p not adjusted over 3 pairs")

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.errors import BadInputError
-from metrics.style import BLANK, TOO_FEW_WORDS, formality, lengths, pooled_formality, sentiment, style_measures
+from metrics.style import BLANK, TOO_FEW_WORDS, formality, lengths, sentiment, style_measures
 from metrics.text import NO_SPACES, tagged
 
 FORMAL = "The annual report of the company describes the effects of the new policy."
@@ -36,20 +35,8 @@ def test_formality_is_the_published_formula_over_parts_of_speech() -> None:
     assert found.hits.tolist() == [13, 16]
 
 
-def test_a_few_words_have_no_formality_but_many_short_messages_together_do() -> None:
-    texts = ["The report of the company."] * 4 + ["You know it."]
-    with_tags = tagged(texts)
-    assert formality(with_tags).excluded == {TOO_FEW_WORDS: 5}
-    # 20 words, all formal; 3 words are too few even together; None belongs to no group.
-    assert pooled_formality(with_tags, ["a", "a", "a", "a", "b"]) == {"a": 100.0, "b": None}
-    assert pooled_formality(with_tags, ["a", None, "a", None, None]) == {"a": 100.0}
-    with pytest.raises(BadInputError, match="there are 1 groups but 5 texts; give each text its group"):
-        pooled_formality(with_tags, ["a"])
-
-
-def test_pooled_formality_weighs_messages_by_their_words() -> None:
-    pooled = pooled_formality(tagged([FORMAL, CASUAL]), ["x", "x"])["x"]
-    assert pooled == pytest.approx(50 * ((12 - 1 - 13) / 29 + 1))
+def test_a_few_words_have_no_formality() -> None:
+    assert formality(tagged(["The report of the company."] * 4 + ["You know it."])).excluded == {TOO_FEW_WORDS: 5}
 
 
 def test_lengths_count_words_sentences_and_signs() -> None:
