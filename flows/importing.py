@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,18 @@ from flows.auditing import Tell
 from flows.concluding import Conclusion, closed, concluded
 from flows.ordering import refuse_stranger
 from flows.redaction import without_secrets_in
+from flows.scoring import read_answers
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import AuditPlan, Request, Response, content_hash
 from registry.ledger.bundles import answers_from, content_digest, work_for
+from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
 if TYPE_CHECKING:
     from registry.ledger.message_files import MessageColumns
+
+Measuring = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 
 
 def import_answers(
@@ -30,10 +35,12 @@ def import_answers(
     per_call: int | None = None,
     columns: MessageColumns | None = None,
     tell: Tell,
+    measuring: Measuring | None = None,
 ) -> tuple[Conclusion, bool]:
     """Import a file of raw answers as a finished audit; a file that was imported before is the same audit.
 
-    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what.
+    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what;
+    ``measuring`` shows, for a release, how many of its messages are measured.
     """
     protocol = workspace.protocol(protocol_name)
     if protocol.unit == "messages":
@@ -53,7 +60,7 @@ def import_answers(
         refuse_stranger(audit, release)
     finished = [audit for audit in known if audit.state != "open"]
     if finished:
-        return concluded(workspace, finished[-1], tell=tell, compare=False), True
+        return _concluded(workspace, finished[-1], tell, measuring), True
     # An import that was killed half-way is taken up again: its answers are stored in one transaction.
     audit = (
         known[-1]
@@ -63,7 +70,18 @@ def import_answers(
     if not workspace.ledger.progress(audit.id)[0]:
         workspace.ledger.record_all(audit.id, without_secrets_in(brought.answers))
     audit = closed(workspace, audit)
-    return concluded(workspace, audit, tell=tell, compare=False), False
+    return _concluded(workspace, audit, tell, measuring), False
+
+
+def _concluded(workspace: Workspace, audit: Audit, tell: Tell, measuring: Measuring | None) -> Conclusion:
+    """Score and publish, and show meanwhile how many records are measured, where the protocol measures each."""
+    if measuring is None:
+        return concluded(workspace, audit, tell=tell, compare=False)
+    with measuring(audit.release.uri) as progress:
+        reading = read_answers(workspace, audit)
+        if hasattr(reading, "progress"):
+            reading.progress = progress
+        return concluded(workspace, audit, tell=tell, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -52,13 +52,21 @@ def import_command(
     Examples: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
     spiritlevel import models:/nova-chat/2 letters.csv --protocol targeted-messages --group gender=sex --cell topic
     """
+    from flows.commands.progress import counted
     from flows.importing import import_answers
 
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
         columns = _message_columns(text, group, cell, mode_column, only)
         conclusion, known = import_answers(
-            workspace, found, str(file), protocol, per_call=per_call, columns=columns, tell=say
+            workspace,
+            found,
+            str(file),
+            protocol,
+            per_call=per_call,
+            columns=columns,
+            tell=say,
+            measuring=lambda label: counted(label, "messages measured"),
         )
         if known:
             say(f"{file.name} was imported before: this is audit {conclusion.scored.audit.id}")

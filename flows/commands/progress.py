@@ -1,4 +1,4 @@
-"""Progress of a collection on standard error: count, rate, time left, cost."""
+"""Progress on standard error: count, rate and time left, and of a collection its cost."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from flows.collection import Progress
 from flows.commands.shared import notes, say
 
 _LINE_EVERY_S = 10.0  # between lines when standard error is not a terminal
+_SILENT_S = 2.0  # what takes less needs no line there
 
 
 def duration(seconds: float) -> str:
@@ -65,3 +66,49 @@ def shown(label: str, before: int = 0) -> Iterator[Callable[[Progress], None]]:
             say(told(label, before, progress))
 
     yield line
+
+
+def counted_line(label: str, what: str, done: int, total: int, seconds: float) -> str:
+    """One line on how far something is that is counted.
+
+    >>> counted_line("models:/nova/1", "messages measured", 512, 2500, 6.4)
+    'models:/nova/1: 512 of 2,500 messages measured, 80.0 a second, 25 s left'
+    """
+    line = f"{label}: {done:,} of {total:,} {what}"
+    if not done or seconds <= 0:
+        return line
+    left = f", {duration((total - done) * seconds / done)} left" if done < total else f" in {duration(seconds)}"
+    return f"{line}, {done / seconds:.1f} a second{left}"
+
+
+@contextmanager
+def counted(label: str, what: str) -> Iterator[Callable[[int, int], None]]:
+    """A callback for what is done and what there is in all, 0 first: one live line at a terminal until all is done.
+
+    Elsewhere a line every ten seconds, and none of what takes less than two.
+    """
+    console = notes()
+    status = console.status(label) if console.is_terminal else None
+    began = said = time.monotonic()
+
+    def took_note(done: int, total: int) -> None:
+        nonlocal began, said
+        now = time.monotonic()
+        if not done:
+            began = now
+            said = now - _LINE_EVERY_S
+        line = counted_line(label, what, done, total, now - began)
+        if status is not None:
+            status.update(line)
+            status.start()
+            if done >= total:
+                status.stop()
+        elif done and now - began >= _SILENT_S and (now - said >= _LINE_EVERY_S or done >= total):
+            said = now
+            say(line)
+
+    try:
+        yield took_note
+    finally:
+        if status is not None:
+            status.stop()

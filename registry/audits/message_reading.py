@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ class MessageReading:
     axes, modes : what messages were asked for
     lexicons : what they are measured with
     kept : measures as `measures_as_json` gave them, so that nothing is tagged again; used when they are of these messages
+    progress : is called with the messages done and all messages while they are tagged
     """
 
     frame: pd.DataFrame
@@ -55,6 +56,7 @@ class MessageReading:
     modes: tuple[str, ...]
     lexicons: MessageLexicons
     kept: Mapping[str, Any] | None = None
+    progress: Callable[[int, int], None] | None = None
 
     @property
     def usable(self) -> pd.DataFrame:
@@ -83,7 +85,10 @@ class MessageReading:
     def _tagged(self) -> Any:
         from metrics.message_measures import measured
 
-        return measured(list(self.usable["text"]), self.lexicons)
+        texts = list(self.usable["text"])
+        if self.progress is not None:
+            self.progress(0, len(texts))
+        return measured(texts, self.lexicons, progress=self.progress)
 
     def _kept(self, usable: pd.DataFrame) -> pd.DataFrame | None:
         import pandas as pd
