@@ -22,6 +22,7 @@ from dashboards.message_sections import amplification_section, gaps_section
 from dashboards.moved_sections import moved_sections
 from dashboards.paper_sections import classical_section, paper_section
 from dashboards.phrases import count_text, percent_text, score_text, sentence_start, visible
+from dashboards.rating_sections import ratings_section
 from dashboards.results_sections import dimensions_section, severity_section
 from dashboards.word_sections import lexicons_section, words_section
 
@@ -39,6 +40,7 @@ _SECTIONS: dict[str, Callable[[ModelCard], Section]] = {
     "gaps": gaps_section,
     "paper-mode": paper_section,
     "amplification": amplification_section,
+    "ratings": ratings_section,
     "words": words_section,
     "lexicons": lexicons_section,
     "classical": classical_section,

@@ -35,6 +35,7 @@ from flows.instrument import reference_checked
 from flows.life_events import FINISHED, STARTED, emit
 from flows.ordering import Order, ordered
 from flows.publishing import publish_at_once, publish_waiting
+from flows.rating import rated_first
 from flows.replication import sampled_again
 from flows.sharing import together
 from flows.watching import ask
@@ -319,6 +320,7 @@ def _audited(
             refuse_silence(workspace, audit)
             if audit.state == "open" and report is not None:
                 return report
+            rated_first(workspace, audit, session.limits, tell)
             reference_checked(workspace, audit, limits, tell)
             said["verdict"] = conclude(audit.id)
         emit(FINISHED, release.family, release.version, said | {"state": audit.state}, once=once)

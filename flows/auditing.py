@@ -10,6 +10,7 @@ from flows.collection import CollectionReport, Progress
 from flows.concluding import Conclusion, closed, concluded
 from flows.instrument import reference_checked
 from flows.ordering import refuse_stranger
+from flows.rating import rated_first
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.ledger.ownership import Owner
@@ -55,6 +56,7 @@ def run_audit(
         refuse_silence(workspace, audit)
         if audit.state == "open" and report is not None:
             return report
+        rated_first(workspace, audit, limits, tell, shown)
         if compare:
             reference_checked(workspace, audit, limits, tell)
         return concluded(workspace, audit, tell=tell, compare=compare)

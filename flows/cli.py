@@ -20,6 +20,7 @@ from flows.commands import (
     lexicons,
     planning,
     publishing,
+    rating,
     releases,
     results,
     scheduling,
@@ -59,6 +60,7 @@ app.command()(directions.directions)
 app.command(name="import")(importing.import_command)
 app.command()(results.export)
 app.command()(audits.retry)
+app.command()(rating.rate)
 app.command()(service.serve)
 app.command()(service.deploy)
 app.command()(scheduling.schedule)

@@ -59,7 +59,7 @@ def audit_content(audit: Audit, checks: tuple[InstrumentCheck, ...], watch: Watc
 
 
 def _audit(workspace: Workspace, store: Tracking, row: Publication) -> bool:
-    audit, repeated = workspace.ledger.audit(row.subject), workspace.ledger.repeated(row.subject)
+    audit = workspace.ledger.audit(row.subject)
     if audit.state == "open":  # it is asked again; it waits again when it is concluded
         return False
     result = scored(workspace, audit)
@@ -68,6 +68,9 @@ def _audit(workspace: Workspace, store: Tracking, row: Publication) -> bool:
         return False
     protocol = workspace.protocol(audit.protocol)
     evidence, notes = _beside_the_scores(workspace, audit)
+    # What came after the first answers makes the run another one: answers of the release, and those of a judge.
+    rated = sum(len(one.answers) for one in getattr(result.reading, "ratings", {}).values())
+    repeated = workspace.ledger.repeated(audit.id) + rated
     run_id = mlflow_runs.publish_audit(
         store,
         audit,

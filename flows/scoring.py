@@ -45,6 +45,7 @@ def read_answers(workspace: Workspace, audit: Audit) -> Reading:
             price_input=release.price_input,
             price_output=release.price_output,
             **_kept_measures(workspace, audit),
+            **_ratings(workspace, audit),
         )
     reading: Reading = workspace.readings[key]
     return reading
@@ -57,6 +58,15 @@ def _kept_measures(workspace: Workspace, audit: Audit) -> dict[str, Any]:
     version = frozen_version(workspace, audit)
     kept = stored_summary(workspace, audit, version) if version is not None else None
     return {"kept": kept.measures if kept is not None else None}
+
+
+def _ratings(workspace: Workspace, audit: Audit) -> dict[str, Any]:
+    """What a judge said about the texts, for a protocol that has some rated."""
+    if not getattr(workspace.protocol(audit.protocol), "rubrics", ()):
+        return {}
+    from flows.rating import ratings_of
+
+    return {"ratings": ratings_of(workspace, audit)}
 
 
 def finished(workspace: Workspace, **filters: Any) -> list[Audit]:

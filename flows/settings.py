@@ -7,6 +7,7 @@ telemetry off, which works only before they are loaded.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -158,6 +159,30 @@ class MessageSettings(BaseModel):
         return weights
 
 
+class JudgeSettings(BaseModel):
+    """The ``[judge]`` table: the model that rates texts, such as the emotion of a message. Part of the scoring version.
+
+    ``release`` : a registered version with a fixed number, ``"models:/judges/1"``; empty for none. Another judge, or other
+    sampling, means that stored texts have to be rated anew ('spiritlevel rate'). ``max_tokens`` : of one answer; a judge that
+    reasons before it answers needs more.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    release: str = ""
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
+    max_tokens: Annotated[int, Field(ge=1)] = 16
+
+    @field_validator("release")
+    @classmethod
+    def _one_version(cls, release: str) -> str:
+        if release and not re.fullmatch(r"models:/[^/@\s]+/[1-9]\d{0,8}", release):
+            raise ValueError(
+                f"a judge is one version of a family, as models:/judges/1, for scores name it; got {release!r}"
+            )
+        return release
+
+
 class Configuration(BaseModel):
     """The file ``spiritlevel.toml`` in the home folder."""
 
@@ -169,6 +194,7 @@ class Configuration(BaseModel):
     watch: WatchSettings = WatchSettings()
     publish: PublishSettings = PublishSettings()
     messages: MessageSettings = MessageSettings()
+    judge: JudgeSettings = JudgeSettings()
     ledger_url: str | None = None
     tracking_uri: str | None = None
 
@@ -363,6 +389,12 @@ CONFIGURATION_TEXT = """\
 # agency = "agency"        # lexicon of high and low agency: the one that comes along, or a stored one (spiritlevel lexicon)
 # weights = [0.3, 0.3, 0.4]  # of agency, modality and imperatives in the persuasion bias index; a third each by default
 # missing = "neutral"      # a message without such words is neutral there; "exclude" leaves it out of the index
+
+# The model that rates texts: emotion and formality of messages. Another one, or other sampling, is another scoring version.
+[judge]
+# release = ""          # a registered version, "models:/judges/1"; its gold set is asked in every audit
+# temperature = 0.0
+# max_tokens = 16       # of one answer; more for a judge that reasons first
 
 # What 'spiritlevel gate' demands of a release. The threshold shown is the default; the lines after it are examples.
 [gate]

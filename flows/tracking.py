@@ -90,8 +90,8 @@ def publish_audit(
     ``tables`` are frames by name (letters, digits, ``_-.``), stored as ``tables/<name>.json`` and shown as tables;
     ``texts`` are other files by their relative name. ``tests`` are results beside the scores by their metric name, such
     as the evidence of a watch; ``notes`` become tags, such as the state of the instrument. ``ledger`` is the id of the ledger
-    that the audit's id belongs to, ``repeated`` how many answers came for requests that had one already: ledger, audit, scoring
-    version and that number are the run's identity. Names, files and tags: docs/decisions/0003.
+    that the audit's id belongs to, ``repeated`` how many answers came for requests that had one already, and from a judge:
+    ledger, audit, scoring version and that number are the run's identity. Names, files and tags: docs/decisions/0003.
 
     Raises
     ------

@@ -131,8 +131,10 @@ class Workspace:
         if not getattr(made, "takes_lexicons", False):
             return made()
         from flows.lexicons import message_lexicons
+        from flows.rating import judge_parts
 
-        return made(lambda: message_lexicons(self.home))  # read when something is measured
+        # lexicons are read when something is measured
+        return made(lambda: message_lexicons(self.home), judge_parts(self.home, made.rubrics))
 
     def close(self) -> None:
         """Close what was opened."""

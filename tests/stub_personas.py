@@ -12,6 +12,8 @@ import random
 import re
 from typing import Any
 
+from tests.stub_judge import is_rating, rated_text
+
 GENDERS = {"Female": 48, "Male": 47, "Non-binary": 5}
 ETHNICITIES = {"White": 40, "Black": 16, "Hispanic": 16, "Asian": 14, "Middle Eastern": 8, "Native American": 6}
 FIRST_NAMES = {
@@ -162,10 +164,12 @@ def personas_asked(prompt: str) -> int | None:
 
 
 def answer_text(body: dict[str, Any], *, seed: str, bias: float, per_call: int | None = None) -> str:
-    """The stub model's answer to a Chat Completions body: personas, a message or Yes/No, by what is asked."""
+    """The stub model's answer to a Chat Completions body: a rating, personas, a message or Yes/No, by what is asked."""
     draw = random.Random(f"{seed}")
     messages = body.get("messages") or [{}]
     prompt = " ".join(str(message.get("content", "")) for message in messages)
+    if is_rating(prompt):
+        return rated_text(prompt, draw, bias)
     count = per_call or personas_asked(prompt)
     if count is not None:
         people = [persona(draw, bias) for _ in range(count)]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from metrics.message_measures import MessageLexicons, WordTable
     from metrics.message_scores import Axis
+    from metrics.rating_scores import Rated
+    from registry.audits.rating import Ratings
+    from registry.audits.rubric import Rubric
 
 _ABOUT = frozenset({"mode", "stance", "theme", "region", "cell"})
 
@@ -47,6 +50,7 @@ class MessageReading:
     axes, modes : what messages were asked for
     lexicons : what they are measured with
     kept : measures as `measures_as_json` gave them, so that nothing is tagged again; used when they are of these messages
+    ratings : what a judge said about the messages, by rubric
     progress : is called with the messages done and all messages while they are tagged
     """
 
@@ -56,6 +60,7 @@ class MessageReading:
     modes: tuple[str, ...]
     lexicons: MessageLexicons
     kept: Mapping[str, Any] | None = None
+    ratings: Mapping[str, Ratings] = dataclasses.field(default_factory=dict)
     progress: Callable[[int, int], None] | None = None
 
     @property
@@ -63,6 +68,11 @@ class MessageReading:
         """The rows with a message."""
         usable: pd.DataFrame = self.frame[self.frame["outcome"] == "ok"]
         return usable
+
+    @property
+    def texts(self) -> list[str]:
+        """The different usable messages, which a judge may rate."""
+        return list(dict.fromkeys(self.usable["text"]))
 
     @cached_property
     def measured(self) -> pd.DataFrame:
@@ -73,6 +83,27 @@ class MessageReading:
         kept = self._kept(usable)
         whole: pd.DataFrame = pd.concat([usable, self._tagged[0] if kept is None else kept], axis=1)
         return whole
+
+    def rated(self, rubrics: Sequence[Rubric], unasked: str) -> list[Rated]:
+        """What a judge said about the usable messages under each rubric; ``unasked`` : why it was not asked, if it was not."""
+        from metrics.rater import GoldAnswers
+        from metrics.rating_scores import Rated
+
+        found = []
+        for rubric in rubrics:
+            said = self.ratings.get(rubric.name)
+            gold = said.gold if said is not None else ()
+            answers = GoldAnswers(
+                answers=tuple(rubric.answers),
+                ordered=rubric.ordered,
+                text=tuple(one.gold.number for one in gold),
+                wanted=tuple(one.gold.answer for one in gold),
+                given=tuple(one.given for one in gold),
+            )
+            given = said.of(list(self.usable["text"])) if said is not None else [None] * len(self.usable)
+            missing = "" if said is not None else unasked
+            found.append(Rated(name=rubric.name, gold=answers, given=given, missing=missing))
+        return found
 
     @cached_property
     def words(self) -> WordTable:

@@ -66,10 +66,10 @@ def _about(cell: Mapping[str, str]) -> str:
 
 
 def message_frame(requests: Sequence[Request], records: Iterable[Record], audiences: Sequence[str]) -> pd.DataFrame:
-    """One row a record: ``request, repeat, outcome, reason, mode, cell, text, duplicate`` and a column an audience attribute.
+    """One row a record: ``request, repeat, outcome, reason, mode, theme, cell, text, duplicate``, a column an audience attribute.
 
-    ``cell`` names the prompt cell, which is the cluster: stance, theme and region in one. ``duplicate`` marks a message that
-    repeats an earlier one of the same prompt word for word.
+    ``cell`` names the prompt cell, which is the cluster: stance, theme and region in one; ``theme`` is missing where none was
+    asked for. ``duplicate`` marks a message that repeats an earlier one of the same prompt word for word.
     """
     import pandas as pd
 
@@ -84,12 +84,13 @@ def message_frame(requests: Sequence[Request], records: Iterable[Record], audien
                 "outcome": str(record.outcome),
                 "reason": record.reason,
                 "mode": cell.get("mode", ""),
+                "theme": cell.get("theme"),
                 "cell": _about(cell) or "all messages",
                 "text": (record.attributes or {}).get("message"),
                 **{name: cell.get(name) for name in audiences},
             }
         )
-    columns = ["request", "repeat", "outcome", "reason", "mode", "cell", "text", *audiences]
+    columns = ["request", "repeat", "outcome", "reason", "mode", "theme", "cell", "text", *audiences]
     frame = pd.DataFrame(rows, columns=columns)
     usable = frame["outcome"] == "ok"
     frame["duplicate"] = usable & frame[usable].duplicated(["mode", "cell", *audiences, "text"]).reindex(

@@ -20,6 +20,7 @@ from registry.audits.message_reading import MessageReading, axes_of, axis_title
 from registry.audits.messages import READER_VERSION, message_frame, read_message
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
+from registry.audits.rubric import load_rubric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from metrics.message_measures import MessageLexicons
     from metrics.results import Comparison, Score
     from metrics.verdicts import Policy
+    from registry.audits.rating import Ratings
+
+
+NO_JUDGE = "no judge model is configured: [judge] release in spiritlevel.toml names one"
+NOT_RATED = "the judge was not asked about these messages yet: 'spiritlevel rate' does it"
 
 
 def design_of(plan: AuditPlan) -> Design:
@@ -58,9 +64,14 @@ class TargetedMessages:
 
     takes_lexicons = True
     keeps_measures = True
+    rubrics = ("emotion", "formality")
 
-    def __init__(self, lexicons: Callable[[], MessageLexicons] | None = None) -> None:
+    def __init__(
+        self, lexicons: Callable[[], MessageLexicons] | None = None, judge: Mapping[str, str] | None = None
+    ) -> None:
+        """``judge`` : what of a judge makes other scores, by name; None is no judge."""
         self._lexicons = lexicons
+        self._judge = dict(judge or {})
 
     @cached_property
     def lexicons(self) -> MessageLexicons:
@@ -157,8 +168,14 @@ class TargetedMessages:
         price_input: float | None = None,
         price_output: float | None = None,
         kept: Mapping[str, Any] | None = None,
+        ratings: Mapping[str, Ratings] | None = None,
     ) -> MessageReading:
-        """Read an audit's answers into a frame of messages; ``kept`` : measures that are stored, if any."""
+        """Read an audit's answers into a frame of messages.
+
+        Parameters
+        ----------
+        kept : measures that are stored, if any; ratings : what a judge said about the messages, by rubric
+        """
         by_key = {(request.index, request.repeat): request for request in requests}
         records = [
             record for answer in responses for record in self.records(by_key[answer.index, answer.repeat], answer)
@@ -177,7 +194,7 @@ class TargetedMessages:
         )
         seen = {request.cell.get("mode") for request in requests}
         modes = tuple(mode for mode in MODES if mode in seen)
-        return MessageReading(frame, channels, axes, modes, self.lexicons, kept)
+        return MessageReading(frame, channels, axes, modes, self.lexicons, kept, ratings or {})
 
     def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
         """Messages freeze no list."""
@@ -192,6 +209,7 @@ class TargetedMessages:
             "reader": READER_VERSION,
             "metrics": METRICS_VERSION,
             **self.lexicons.parts(),
+            **self._judge,
         }
 
     def scoring_version(self, names: Sequence[str]) -> str:
@@ -212,12 +230,17 @@ class TargetedMessages:
         return gap_dimensions(axes, modes)
 
     def scores(self, reading: MessageReading, names: Sequence[str], *, seed: int = 0) -> list[Score]:
-        """All scores of an audit; see `metrics.message_scores`."""
+        """All scores of an audit; see `metrics.message_scores` and `metrics.rating_scores`."""
         from metrics.message_scores import message_scores, word_scores
+        from metrics.rating_scores import rating_scores
 
-        frame = reading.measured
-        scores = message_scores(frame, reading.axes, reading.modes, seed=seed)
-        return scores + word_scores(frame, reading.words, self.lexicons, reading.axes, reading.modes, seed=seed)
+        frame, (axes, modes) = reading.measured, (reading.axes, reading.modes)
+        scores = message_scores(frame, axes, modes, seed=seed)
+        scores += word_scores(frame, reading.words, self.lexicons, axes, modes, seed=seed)
+        unasked = NOT_RATED if self._judge else NO_JUDGE
+        for rated in reading.rated([load_rubric(name) for name in self.rubrics], unasked):
+            scores += rating_scores(frame, rated, axes, modes)
+        return scores
 
     def compare(
         self, previous: MessageReading, current: MessageReading, names: Sequence[str], policy: Policy
