@@ -1,0 +1,63 @@
+"""Cue sums for tests: of given answers, and simulated ones with known truth."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from metrics.cue_table import COLUMNS, NO_PERSONA
+
+FloatArray = NDArray[np.float64]
+
+
+def sums_of(
+    answers: FloatArray,
+    personas: Sequence[str],
+    *,
+    task: str = "salary",
+    cue: str = "name-user",
+    axis: str = "gender",
+) -> pd.DataFrame:
+    """Sums of answers [personas, questions, variants, samples]; NaN is an answer without a number."""
+    there = ~np.isnan(answers)
+    kept = np.where(there, answers, 0.0)
+    counted = {"n": there.sum(axis=3), "total": kept.sum(axis=3), "squares": (kept**2).sum(axis=3)}
+    counted["excluded"] = (~there).sum(axis=3)
+    keys = itertools.product(personas, *(range(size) for size in answers.shape[1:3]))
+    rows = [
+        (task, cue, axis, persona, f"q{question:03}", str(variant), *numbers)
+        for (persona, question, variant), numbers in zip(
+            keys, zip(*(values.ravel().tolist() for values in counted.values()), strict=True), strict=True
+        )
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def baseline_of(answers: FloatArray, *, task: str = "salary") -> pd.DataFrame:
+    """Sums of answers [questions, samples] without a persona."""
+    frame = sums_of(answers[None, :, None, :], ["none"], task=task, cue=NO_PERSONA, axis="none")
+    return frame.assign(axis="", persona="")
+
+
+def yes_or_no(
+    rng: np.random.Generator,
+    *,
+    personas: int = 3,
+    questions: int = 40,
+    variants: int = 5,
+    samples: int = 3,
+    effect: float = 0.0,
+    of_variant: float = 0.15,
+    crossed: float = 0.3,
+) -> FloatArray:
+    """Answers 0 or 1 whose logit has question, persona x question and variant effects; the first persona has ``effect``."""
+    logit = rng.normal(0, 2, (1, questions, 1)) + rng.normal(0, crossed, (personas, questions, 1))
+    logit = logit + rng.normal(0, of_variant, (personas, 1, variants))
+    logit[0] += effect
+    chance = 1 / (1 + np.exp(-logit))
+    drawn: FloatArray = (rng.random((*chance.shape, samples)) < chance[..., None]).astype(np.float64)
+    return drawn
