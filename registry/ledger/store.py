@@ -24,6 +24,7 @@ from registry.ledger.loads import Loads
 from registry.ledger.occasions import Occasions
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
+from registry.ledger.readings import Readings
 from registry.ledger.results import Results
 from registry.ledger.service_tables import duty_runs, workers
 from registry.ledger.sightings import Sightings
@@ -53,6 +54,7 @@ class Ledger(
     Totals,
     Occasions,
     Summaries,
+    Readings,
 ):
     """Store of audits, answers, scores and comparisons."""
 

@@ -113,6 +113,18 @@ responses = Table(
     Index("ix_responses_spending", "received_at", "audit_id", "prompt_tokens", "completion_tokens"),
 )
 
+readings = Table(
+    "readings",
+    metadata,
+    Column("audit_id", ForeignKey("audits.id"), primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("repeat", Integer, primary_key=True),
+    Column("reader", String(16), primary_key=True),  # how the answer was read; another reader reads it again
+    Column("attempt", Integer, nullable=False),
+    Column("value", Float),
+    Column("outcome", String(40), nullable=False),
+)
+
 name_lists = Table(
     "name_lists",
     metadata,
