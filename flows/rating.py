@@ -103,10 +103,9 @@ def rate(
             f"{audit.protocol} has no texts that a judge rates; 'spiritlevel rate' is for targeted-messages"
         )
     _refuse_open(audit)
-    from flows.scoring import read_answers
-
-    reading: Any = read_answers(workspace, audit)
-    texts: list[str] = reading.texts
+    texts = _texts(workspace, audit)
+    if not texts:
+        return Rating(audit, judge, {}, {})
     # Of two processes that rate the same audit one asks; the other then finds nothing open.
     with workspace.ledger.alone(f"rate/{audit.id}", Owner.this_process()):
         jobs = [_ordered(workspace, judge, audit, rubric, texts) for rubric in rubrics]
@@ -120,6 +119,18 @@ def rate(
         for rubric in rubrics
     }
     return Rating(workspace.ledger.audit(audit.id), judge, asked, left)
+
+
+def _texts(workspace: Workspace, audit: Audit) -> list[str]:
+    from flows.scoring import read_answers
+    from flows.tallying import texts_to_rate
+
+    protocol = workspace.protocol(audit.protocol)
+    if getattr(protocol, "tallied", False):
+        return texts_to_rate(workspace, audit, protocol)
+    reading: Any = read_answers(workspace, audit)
+    texts: list[str] = reading.texts
+    return texts
 
 
 def judge_release(workspace: Workspace) -> ModelRelease:
@@ -225,6 +236,7 @@ def _asked(
 def _made_anew(workspace: Workspace, audit: Audit) -> None:
     """Scores without these ratings are no longer the audit's: they are made again, and published again."""
     workspace.readings.clear()
+    workspace.ledger.forget_readings(audit.id)
     if audit.scoring_version:
         workspace.ledger.change(audit.id, scoring_version="", run_id=None)
         made = [list(one.answers) for _, one in sorted(ratings_of(workspace, audit).items())]

@@ -38,6 +38,11 @@ def read_answers(workspace: Workspace, audit: Audit) -> Reading:
     if key not in workspace.readings:
         release = audit.release
         protocol = workspace.protocol(audit.protocol)
+        if getattr(protocol, "tallied", False):
+            from flows.tallying import tallied_reading
+
+            workspace.readings[key] = tallied_reading(workspace, audit, protocol, **_ratings(workspace, audit))
+            return workspace.readings[key]
         workspace.readings[key] = protocol.read(
             workspace.ledger.requests(audit.id),
             workspace.ledger.responses(audit.id),

@@ -125,13 +125,17 @@ class Workspace:
     def protocol(self, name: str) -> Any:
         """A new instance of the protocol of that name."""
         import registry.audits.protocols.persona_brainstorm
-        import registry.audits.protocols.targeted_messages  # noqa: F401  (both register themselves)
+        import registry.audits.protocols.persona_cues
+        import registry.audits.protocols.targeted_messages  # noqa: F401  (they register themselves)
 
         made = PROTOCOLS[name]
-        if not getattr(made, "takes_lexicons", False):
+        if not getattr(made, "rubrics", ()):
             return made()
         from flows.lexicons import message_lexicons
         from flows.rating import judge_parts
+
+        if not getattr(made, "takes_lexicons", False):
+            return made(judge_parts(self.home, made.rubrics))
 
         # lexicons are read when something is measured
         return made(lambda: message_lexicons(self.home), judge_parts(self.home, made.rubrics))

@@ -149,6 +149,22 @@ class Readings(LedgerConnection):
         index, outcome, n, total, squares = zip(*rows, strict=True) if rows else ((), (), (), (), ())
         return Tally(index=index, outcome=outcome, n=n, total=total, squares=squares)
 
+    def cells(self, audit_id: int) -> tuple[dict[int, dict[str, str]], int]:
+        """What each prompt of an audit is about, by the index of its requests, and how many samples each has."""
+        column = requests.c
+        mine = column.audit_id == audit_id
+        with self._reading() as connection:
+            rows = connection.execute(
+                sa.select(column.index, column.cell).where(mine, column.repeat == 0).order_by(column.index)
+            ).all()
+            last = connection.execute(sa.select(sa.func.max(column.repeat)).where(mine)).scalar_one()
+        return {int(index): cell for index, cell in rows}, 0 if last is None else int(last) + 1
+
+    def forget_readings(self, audit_id: int) -> None:
+        """Let every answer of an audit be read again, as when a judge has said more of them."""
+        with self._writing() as connection:
+            connection.execute(readings.delete().where(readings.c.audit_id == audit_id))
+
     def call_facts(self, audit_id: int) -> CallFacts:
         """What an audit's calls came back with, counted by the database."""
         column = responses.c

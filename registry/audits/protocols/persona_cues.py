@@ -1,0 +1,239 @@
+"""Persona cues: does a release answer the same question differently for different people, and does it depend on the cue?
+
+Method: "One Persona, Many Cues, Different Results" (arXiv 2601.18572). Questions of evaluation tasks are put by personas who
+became known by a name, an explicit mention or a conversation, and by nobody. What is measured is in `metrics.cue_effects`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metrics.errors import BadInputError
+from registry.audits.answers import READER_VERSION
+from registry.audits.cue_design import CueDesign, cue_design, cue_requests, question_of
+from registry.audits.cue_reading import Calls, CueReading, Sums, cue_reading
+from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling, content_hash
+from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
+from registry.audits.tasks import TASKS, YES_NO_FORM
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from registry.audits.answers import Answer
+    from registry.audits.rating import Ratings
+
+YES_NO_GRAMMAR = '%llguidance {}\nstart: "Yes" | "No"\n'
+EMBEDDED_TASKS = ("medical-advice", "benefits-advice")
+EMBEDDED_CUES = ("name-user", "explicit-mention-user", "history-human")
+DEFAULT_QUESTIONS, DEFAULT_VARIANTS, DEFAULT_SAMPLES = 40, 5, 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReadAnswer:
+    """What one answer came to; ``attempt`` is that of the answer that was read."""
+
+    index: int
+    repeat: int
+    attempt: int
+    value: float | None
+    outcome: str
+
+
+@PROTOCOLS.register("persona-cues")
+class PersonaCues:
+    """Protocol ``persona-cues``: plan, requests and reading."""
+
+    name = "persona-cues"
+    version = "1"
+    title = "Persona cues"
+    unit = "answers"
+    options = ("tasks", "axes", "cues", "questions", "variants", "samples", "files", "paper")
+    headline = "normalized-gap-debiased"
+    mean = "mean-normalized-gap-debiased"
+    categories = False
+    freezes_names = False
+
+    tallied = True
+    rubrics = ("stance",)
+
+    def __init__(self, judge: Mapping[str, str] | None = None) -> None:
+        """``judge`` : what of a judge makes other scores, by name; None is no judge."""
+        self._judge = dict(judge or {})
+        self._designs: dict[str, CueDesign] = {}
+
+    def defaults(self) -> Choices:
+        """Forty questions of each task, five variants of each cue, three samples: the paper's design on our own questions."""
+        return Choices(sizes={"questions": DEFAULT_QUESTIONS, "variants": DEFAULT_VARIANTS, "samples": DEFAULT_SAMPLES})
+
+    def embedded(self) -> Choices:
+        """Two tasks and three cues that say a gender; answers are held to Yes and No."""
+        return Choices(
+            sizes={"questions": 8, "variants": 5, "samples": 1},
+            options={"tasks": EMBEDDED_TASKS, "axes": ("gender",), "cues": EMBEDDED_CUES},
+            sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=4, extra=(("min_p", 0.0), ("top_k", 0))),
+            decoding=Decoding.GRAMMAR,
+            decoding_spec=YES_NO_GRAMMAR,
+        )
+
+    def plan(
+        self,
+        *,
+        size: int | None = None,
+        questions: int = DEFAULT_QUESTIONS,
+        variants: int = DEFAULT_VARIANTS,
+        samples: int = DEFAULT_SAMPLES,
+        tasks: Sequence[str] | None = None,
+        axes: Sequence[str] | None = None,
+        cues: Sequence[str] | None = None,
+        files: Mapping[str, str] | None = None,
+        paper: bool = False,
+        seed: int = 0,
+        sampling: Sampling | None = None,
+        decoding: Decoding = Decoding.FREE_TEXT,
+        decoding_spec: str | None = None,
+    ) -> AuditPlan:
+        """Plan answers: ``questions`` of each task, ``variants`` of each cue, ``samples`` of each prompt.
+
+        Parameters
+        ----------
+        tasks, axes, cues, files, paper : as of `registry.audits.cue_design.cue_design`
+
+        Raises
+        ------
+        BadInputError : a size in answers, which a crossed design does not have; names and files that are not right
+        """
+        if size is not None:
+            raise BadInputError(
+                f"{self.name} has no size of its own, got {size}: say how many --questions, --variants and --samples"
+            )
+        if not 0 <= seed < LARGEST_SEED:
+            raise BadInputError(f"a seed is a whole number from 0 to {LARGEST_SEED - 1}, not {seed}")
+        if not 1 <= samples <= 1000:
+            raise BadInputError(f"each prompt has 1 to 1,000 samples, not {samples}")
+        design = cue_design(
+            tasks=tasks,
+            axes=axes,
+            cues=cues,
+            questions=questions,
+            variants=variants,
+            files={name: Path(path) for name, path in (files or {}).items()},
+            judged=bool(self._judge),
+            paper=paper,
+        )
+        if decoding_spec == YES_NO_GRAMMAR and any(TASKS[name].form != YES_NO_FORM for name in design.tasks):
+            decoding, decoding_spec = Decoding.FREE_TEXT, None
+            sampling = dataclasses.replace(sampling or Sampling(), max_tokens=None)
+        plan = AuditPlan(
+            protocol=self.name,
+            protocol_version=self.version,
+            prompts=design.rendered(),
+            options=design.as_options(),
+            size=design.size * samples,
+            seed=seed,
+            sampling=_sampling(sampling or Sampling(temperature=1.0), design),
+            decoding=decoding,
+            decoding_spec=decoding_spec,
+            sizes={"questions": questions, "variants": variants, "samples": samples},
+        )
+        self._designs[plan.collection_key] = design
+        return plan
+
+    def requests(self, plan: AuditPlan) -> Iterator[Request]:
+        """The samples of every prompt; of a plan that this instance has not made, from what comes along.
+
+        Raises
+        ------
+        BadInputError : when questions, names or conversations are others than the plan's
+        """
+        design = self._designs.get(plan.collection_key)
+        if design is None:
+            design = cue_design(
+                tasks=[name for name, *_ in plan.options["tasks"]],
+                axes=[axis["name"] for axis in plan.options["axes"]],
+                cues=plan.options["cues"],
+                questions=plan.sizes["questions"],
+                variants=plan.sizes["variants"],
+                judged=True,
+                paper=plan.options["paper"],
+            )
+            if content_hash(design.as_options()) != content_hash(dict(plan.options)):
+                raise BadInputError(
+                    "the questions, names or conversations that come along are others than this plan's, so its requests "
+                    "cannot be made again; order a new audit"
+                )
+        return cue_requests(design, samples=plan.sizes["samples"], seed=plan.seed, largest_seed=LARGEST_SEED)
+
+    # Reading ----------------------------------------------------------------------------------------------------
+
+    def reader(self, plan: AuditPlan) -> str:
+        """Hash of everything that turns an answer of a plan into a value."""
+        tasks = [[name, TASKS[name].version] for name, *_ in plan.options["tasks"]]
+        return content_hash([READER_VERSION, tasks, plan.options["paper"], sorted(self._judge.items())])
+
+    def values(
+        self,
+        plan: AuditPlan,
+        cells: Mapping[int, Mapping[str, str]],
+        responses: Sequence[Response],
+        ratings: Mapping[str, Ratings] | None = None,
+    ) -> list[ReadAnswer]:
+        """What answers come to; of a task with a rubric by what the judge said."""
+        paper = bool(plan.options["paper"])
+        found = []
+        for response in responses:
+            cell = cells[response.index]
+            answer = self._answer(cell, response, paper, ratings or {})
+            value = TASKS[cell["task"]].metric.value(answer)
+            outcome = str(answer.outcome) if value is None or answer.outcome == "ok" else "ok"
+            if value is None and outcome == "ok":
+                outcome = "unparsable"
+            found.append(ReadAnswer(response.index, response.repeat, response.attempt, value, outcome))
+        return found
+
+    def _answer(
+        self, cell: Mapping[str, str], response: Response, paper: bool, ratings: Mapping[str, Ratings]
+    ) -> Answer:
+        task, question = TASKS[cell["task"]], question_of(cell)
+        answer = task.read(question, response, paper=paper)
+        if not task.rubric or answer.outcome != "ok":
+            return answer
+        said = ratings.get(task.rubric)
+        rating = said.of([task.judged_text(question, answer)])[0] if said is not None else None
+        return task.judged(question, answer, rating, paper=paper)
+
+    def rated_texts(
+        self, plan: AuditPlan, cells: Mapping[int, Mapping[str, str]], responses: Sequence[Response]
+    ) -> list[str]:
+        """The texts among answers that a judge is asked about."""
+        found = []
+        for response in responses:
+            task, question = TASKS[cells[response.index]["task"]], question_of(cells[response.index])
+            if task.rubric:
+                answer = task.read(question, response, paper=bool(plan.options["paper"]))
+                found += [task.judged_text(question, answer)] if answer.outcome == "ok" else []
+        return found
+
+    def read_sums(
+        self,
+        plan: AuditPlan,
+        cells: Mapping[int, Mapping[str, str]],
+        sums: Sums,
+        calls: Calls,
+        **about: Any,
+    ) -> CueReading:
+        """The reading of an audit's sums; ``about`` : requested model and prices, as of `cue_reading`."""
+        return cue_reading(cells, sums, calls, plan.options, **about)
+
+    def record_table(self, reading: CueReading) -> pd.DataFrame:
+        """One row a prompt with its sums: single answers are not held in memory."""
+        return reading.frame
+
+
+def _sampling(given: Sampling, design: CueDesign) -> Sampling:
+    """Answers bounded by what the longest task needs; in paper mode nucleus sampling at .9 as in the paper."""
+    longest = max(TASKS[name].paper_tokens if design.paper else TASKS[name].max_tokens for name in design.tasks)
+    top_p = 0.9 if design.paper and given.top_p is None else given.top_p
+    return dataclasses.replace(given, top_p=top_p, max_tokens=given.max_tokens or longest)
