@@ -20,6 +20,7 @@ from flows.judging import compare_releases
 from flows.ranking import mean_at_most, ranking
 from flows.scoring import scored
 from flows.settings import Home
+from flows.summaries import summary_of
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from metrics.results import Comparison, Score
@@ -90,6 +91,27 @@ def test_a_card_of_messages_is_collected_with_its_own_words_and_no_names(workspa
     assert "Weights" not in text
     for form in ("html", "json"):
         assert DIMENSION in rendered(card, form)
+
+
+def test_the_card_has_the_index_under_other_weights_from_what_is_stored(workspace):
+    found = card_of(workspace, "nova", PROTOCOL).details
+    (gap,) = found.gaps
+    audit = workspace.ledger.audits(family="nova", version=2)[-1]
+    scores = {(row.metric, row.group): row for row in workspace.ledger.scores(audit.id)}
+    index = scores["persuasion-bias-index", "male - female"]
+    assert (gap.equal.gap, gap.equal.low, gap.equal.high) == pytest.approx((index.value, index.low, index.high))
+    assert (gap.n, gap.clusters) == (index.n, index.n_clusters)
+    assert workspace.readings == {}
+
+
+def test_a_summary_that_was_kept_before_cards_had_details_is_made_again(workspace):
+    audit = workspace.ledger.audits(family="nova", version=2)[-1]
+    kept = workspace.ledger.summary(audit.id, audit.scoring_version)
+    attempts = workspace.ledger.attempts(audit.id)
+    older = {name: value for name, value in kept.items() if name != "details"}
+    workspace.ledger.store_summary(audit.id, audit.scoring_version, attempts, older)
+    assert summary_of(workspace, audit).details == kept["details"]
+    assert workspace.ledger.summary(audit.id, audit.scoring_version) == kept
 
 
 def test_a_gate_counts_messages_and_judges_gaps_against_thresholds(workspace):
