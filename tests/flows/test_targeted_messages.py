@@ -45,6 +45,7 @@ def test_a_release_that_writes_to_women_in_other_words_regresses_and_the_same_co
     assert verdicts[CERTAINTY] == "regressed"
     assert not [name for name, verdict in verdicts.items() if verdict == "regressed" and name.startswith("age group")]
     metrics = {row["metric"] for row in made["scores"]}
+    assert {row["dimension"] for row in made["scores"] if row["metric"] == "sentiment-by-theme"}
     for name in ("agency-framing", "modal-certainty", "imperative-mood", "persuasion-bias-index"):
         assert {name, f"{name}-paper"} <= metrics
     again = spiritlevel.json("audit", "models:/nova/2", *ORDER, code=1)
