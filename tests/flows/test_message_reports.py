@@ -137,7 +137,7 @@ def test_a_gate_that_names_a_dimension_of_another_design_says_so_and_one_of_no_d
         assert any("did not ask about: income x formality, standalone" in note for note in result.notes)
     with (
         configured(workspace, "gender x formalty, context-rich") as other,
-        pytest.raises(BadInputError, match="no bias dimension"),
+        pytest.raises(BadInputError, match="no dimension of an audit"),
     ):
         gated(other, other.releases.find("nova/2"), PROTOCOL)
 
@@ -201,6 +201,15 @@ def test_a_comparison_of_messages_keeps_its_columns_and_its_words(workspace):
     places = {line.index("0.") for line in lines[2:-1] if " 0." in line}
     assert len({line[: min(places)].rstrip() for line in lines[2:-1]}) == 6
     assert set(floors) == {row.dimension for row in comparison.rows}
+    assert lines[0].startswith("dimension ")
+
+
+def test_the_columns_of_a_gate_are_as_wide_as_its_longest_check(workspace):
+    result = gated(workspace, workspace.releases.find("nova/2"), PROTOCOL)
+    first, *others = result.checks
+    longest = dataclasses.replace(first, name="a reference of a long name, " * 3, outcome="failed")
+    head, _, row, *_ = gate_text(dataclasses.replace(result, checks=(longest, *others))).splitlines()[2:]
+    assert head.index(" why") == row.index(f" {longest.why}")
 
 
 def test_a_moved_dimension_is_counted_in_its_own_unit():
