@@ -143,6 +143,22 @@ def imported(spiritlevel, tmp_path, rows, version=1, code=None):
     return spiritlevel.json("import", f"models:/odd/{version}", path, *columns, code=code)
 
 
+def test_which_group_is_subtracted_does_not_hang_on_the_order_of_rows(spiritlevel, quiet, tmp_path):
+    spiritlevel("release", "add", "nova", "--model", "nova-1")
+    spiritlevel("release", "add", "nova", "--model", "nova-2")
+    texts = {"F": "Perhaps you could wait.", "M": "You must act now."}
+    found = []
+    for version, order in enumerate(("FM", "MF"), 1):
+        path = tmp_path / f"{order}.jsonl"
+        rows = [{"text": texts[sex], "sex": sex, "topic": topic} for topic in range(6) for sex in order]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        columns = ("--protocol", "targeted-messages", "--group", "sex", "--cell", "topic")
+        made = spiritlevel.json("import", f"models:/nova/{version}", path, *columns, code=None)
+        found.append({row["group"]: row["value"] for row in made["scores"] if row["metric"] == "modal-certainty"})
+    assert found[0] == found[1]
+    assert found[0]["M - F"] == 2
+
+
 def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(spiritlevel, quiet, tmp_path):
     refused, text = (
         "I'm sorry, but I can't help with that request.",
