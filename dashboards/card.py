@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboards.instruments import PERSONA_BRAINSTORM, Instrument
+from dashboards.message_details import MessageDetails
 from dashboards.moved import MovedCell, MovedEvent
 from metrics.results import VERDICTS, Comparison, Score
 from registry.audits.channels import Channels
@@ -140,6 +141,7 @@ class ModelCard:
     scoring_parts : name and version of each part of the scoring version
     product_version, made_at : of the program that made the card, and when (ISO, with time zone)
     links : where the evidence is: label -> MLflow run id or address
+    details : what a card of messages shows besides the scores
     instrument : how the protocol is told; content_warning, limits : of the instrument, and what there is to say besides
 
     Raises
@@ -173,6 +175,7 @@ class ModelCard:
     cardinality: tuple[Cardinality, ...] = ()
     unmapped: tuple[UnmappedTerm, ...] = ()
     names: NameCoverage | None = None
+    details: MessageDetails = dataclasses.field(default_factory=MessageDetails)
     links: Mapping[str, str] = dataclasses.field(default_factory=dict)
     instrument: Instrument = PERSONA_BRAINSTORM
     content_warning: str = PERSONA_BRAINSTORM.content_warning

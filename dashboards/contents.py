@@ -24,6 +24,7 @@ from dashboards.paper_sections import classical_section, paper_section
 from dashboards.phrases import count_text, percent_text, score_text, sentence_start, visible
 from dashboards.rating_sections import ratings_section
 from dashboards.results_sections import dimensions_section, severity_section
+from dashboards.weight_sections import weights_section
 from dashboards.word_sections import lexicons_section, words_section
 
 _RELATION = {
@@ -38,6 +39,7 @@ _MOST_WHY = 600
 _SECTIONS: dict[str, Callable[[ModelCard], Section]] = {
     "concentration": concentration_section,
     "gaps": gaps_section,
+    "weights": weights_section,
     "paper-mode": paper_section,
     "amplification": amplification_section,
     "ratings": ratings_section,

@@ -15,8 +15,9 @@ from dashboards.charts import history_chart, score_chart
 from dashboards.contents import contents, facts, headline, subtitle, title
 from dashboards.gap_chart import gap_chart
 from dashboards.phrases import visible
+from dashboards.weight_chart import weight_chart
 
-_CHARTS = {"scores": score_chart, "history": history_chart, "gaps": gap_chart}
+_CHARTS = {"scores": score_chart, "history": history_chart, "gaps": gap_chart, "weights": weight_chart}
 _KINDS = {Paragraph: "paragraph", Bullets: "bullets", Table: "table", Code: "code", Picture: "picture"}
 
 

@@ -51,6 +51,7 @@ def _document(card: ModelCard) -> dict[str, Any]:
         "history_period": card.history_period,
         "cardinality": [dataclasses.asdict(row) | {"unmapped_share": row.unmapped_share} for row in card.cardinality],
         "unmapped": [dataclasses.asdict(row) for row in card.unmapped],
+        "details": dataclasses.asdict(card.details),
         "names": dataclasses.asdict(card.names) if card.names else None,
         "links": dict(card.links),
         "limits": list(card.limits),

@@ -72,10 +72,10 @@ def _quality_table(found: list[Score]) -> Table:
 
 
 def _tables(card: ModelCard, name: str, found: list[Score]) -> list[Block]:
-    means = [score for score in found if not card.is_pair(score)]
-    differences = [score for score in found if card.is_pair(score)]
-    themes = [score for score in differences if score.metric.endswith("-by-theme")]
-    plain = [score for score in differences if not score.metric.endswith("-by-theme")]
+    themes = [score for score in found if score.metric.endswith("-by-theme")]  # differences only
+    rest = [score for score in found if score not in themes]
+    means = [score for score in rest if not card.is_pair(score)]
+    plain = [score for score in rest if card.is_pair(score)]
     blocks: list[Block] = [_mean_table(name, axis, means) for axis in dict.fromkeys(_axis(score) for score in means)]
     for scores, what in ((plain, "groups"), (themes, "groups within a theme")):
         if scores:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from dashboards.card import Cardinality, ModelCard, NameCoverage, UnmappedTerm
 from dashboards.instruments import instrument_of
+from dashboards.message_details import MessageDetails
 from dashboards.moved import Moved
 from flows.evidence import moved
 from flows.history import history_of
@@ -64,6 +65,7 @@ def card_of(workspace: Workspace, family: str, protocol: str) -> ModelCard:
         cardinality=_cardinality(current.summary, other.summary if other else None),
         unmapped=tuple(UnmappedTerm(attribute=name, term=term, n=n) for name, term, n in current.summary.unmapped),
         names=_names(workspace, current, other),
+        details=MessageDetails.from_json(current.summary.details),
         scoring_parts=asked.scoring_parts(current.names),
         product_version=importlib.metadata.version("spiritlevel"),
         made_at=workspace.ledger.clock(),

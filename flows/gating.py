@@ -103,7 +103,7 @@ def refuse_unknown_dimensions(settings: GateSettings, titles: Sequence[str]) -> 
         for title in named:
             if title not in titles and not any(known.could_measure(title) for known in INSTRUMENTS.values()):
                 raise BadInputError(
-                    f"{CONFIGURATION}: [{table}] names {title!r}, which is no bias dimension"
+                    f"{CONFIGURATION}: [{table}] names {title!r}, which is no dimension of an audit"
                     f"{_nearest(title, titles)} Known: {', '.join(titles)}"
                 )
 

@@ -118,7 +118,8 @@ def _asked_again(
     reference = ordered(workspace, release, order)
     work = open_requests(workspace, reference)
     if work:
-        tell(f"asking the reference model {release.uri} for {size} personas, to see whether the instrument is steady")
+        unit = workspace.protocol(audit.protocol).unit
+        tell(f"asking the reference model {release.uri} for {size} {unit}, to see whether the instrument is steady")
         # Another audit that is being concluded just now may be asking it too: both use the same answers.
         with place_of(workspace, release, tell) as place:
             collect_answers(workspace, reference, work, place, dataclasses.replace(limits, join=True))

@@ -169,6 +169,8 @@ def _deciding_size(
     from metrics.power import round_up
     from metrics.verdicts import size_that_would_decide
 
+    if "domain" in current.plan.options:
+        return _deciding_design(previous, current, policy)
     usable = min(read_answers(workspace, audit).channels.usable for audit in (previous, current))
     unit = workspace.protocol(current.protocol).unit
     named = _size_for_names(rows, usable, policy)
@@ -180,6 +182,17 @@ def _deciding_size(
         f"{round_up(size.detect_median):,} would show a change of {policy.smallest_change:.2f}, and about "
         f"{round_up(size.margin_median):,} would show that there is none beyond {policy.margin:.2f}"
     )
+
+
+def _deciding_design(previous: Audit, current: Audit, policy: Policy) -> str:
+    """Which design of messages would decide: more of them say little of prompts that were not asked about."""
+    from dashboards.phrases import sentence_start
+    from flows.prompt_cells import too_few_prompts
+
+    short = too_few_prompts(previous.plan, policy) or too_few_prompts(current.plan, policy)
+    if short:
+        return f". {sentence_start(short)}; it takes such an audit of both releases, with --new"
+    return f". 'spiritlevel plan {current.release.uri} --protocol {current.protocol}' says what more cells or repeats would show"
 
 
 def _size_for_names(rows: Sequence[Comparison], usable: int, policy: Policy) -> str:

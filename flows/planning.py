@@ -6,6 +6,7 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from flows.expenses import ReleaseCost, call_usage, finished_audits, per_call_of, release_cost, usage_notes
 from flows.ordering import Order, plan_of
@@ -20,6 +21,9 @@ from registry.audits.plan import AuditPlan
 from registry.audits.protocols import Reading
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
+
+if TYPE_CHECKING:
+    from flows.gap_planning import ModeReach
 
 _SMALLEST, _LARGEST = 0.001, 10.0
 SIZE, MEDIAN, WORST = "the size asked for", "the change in the median dimension", "the change in the worst dimension"
@@ -50,6 +54,7 @@ class PlannedAudit:
     critical : what a one-sided z must reach over the family, one for each assumption
     rows : plans of the dimensions, one tuple for the pilot, or one for each of ``ASSUMED_DESIGN_EFFECTS``
     targets : sizes and what they take; notes : what a reader must know beside the numbers
+    assumptions : of messages, what each of ``rows`` assumes; reach : what each attribute shows in each mode
     """
 
     previous: str | None
@@ -66,6 +71,8 @@ class PlannedAudit:
     rows: tuple[tuple[DimensionPlan, ...], ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
+    reach: tuple[ModeReach, ...] = ()
 
     @property
     def assumed(self) -> bool:
@@ -84,6 +91,9 @@ def planned(
     per_call: int | None = None,
     cells: int | None = None,
     repeats: int | None = None,
+    domain: str | None = None,
+    audiences: Sequence[str] | None = None,
+    modes: Sequence[str] | None = None,
     concurrency: int = 8,
     wh_per_1k_tokens: float | None = None,
     policy: Policy | None = None,
@@ -93,7 +103,8 @@ def planned(
     Parameters
     ----------
     size : personas a release; default that of an audit. change : of the normalized score; default the policy's
-        smallest change that matters. per_call : personas a call; cells, repeats : of messages, instead of their size
+        smallest change that matters, of messages that of `flows.gap_planning.wanted_change`. per_call : personas a call
+    cells, repeats, domain, audiences, modes : of messages, as an audit takes them
     concurrency : calls at the same time; wh_per_1k_tokens : energy of 1,000 tokens, as somebody measured it
     policy : how the comparison will be judged; default that of the family
 
@@ -103,7 +114,9 @@ def planned(
         For the same release twice, a protocol without bias dimensions, and numbers that mean nothing.
     """
     policy = policy or workspace.home.policy(current.family)
-    change = policy.smallest_change if change is None else change
+    instrument = workspace.protocol(protocol)
+    if change is None:
+        change = _default_change(instrument.unit, policy)
     if not _SMALLEST <= change <= _LARGEST:
         raise BadInputError(
             f"a planned change of the normalized score is between {_SMALLEST:g} and {_LARGEST:g}, got {change:g}; most scores "
@@ -112,17 +125,22 @@ def planned(
     if per_call is not None and per_call < 1:
         raise BadInputError(f"a call asks for at least 1 persona, got {per_call}")
     _check(previous, current, concurrency, wh_per_1k_tokens)
-    instrument = workspace.protocol(protocol)
+    order = Order(
+        protocol=protocol,
+        size=size,
+        per_call=per_call,
+        cells=cells,
+        repeats=repeats,
+        domain=domain,
+        audiences=tuple(audiences) if audiences else None,
+        modes=tuple(modes) if modes else None,
+    )
     if instrument.unit == "messages":
-        return _of_messages(
-            workspace, previous, current, protocol, size, change, concurrency, wh_per_1k_tokens, policy, cells, repeats
-        )
+        return _of_messages(workspace, previous, current, order, change, concurrency, wh_per_1k_tokens, policy)
     if not hasattr(instrument, "dimensions"):
         raise BadInputError(f"{protocol} has no bias dimensions, and only audits of bias dimensions can be planned")
     releases = [release for release in (previous, current) if release is not None]
-    plans = [
-        plan_of(workspace, release, Order(protocol=protocol, size=size, per_call=per_call)) for release in releases
-    ]
+    plans = [plan_of(workspace, release, order) for release in releases]
     asked, each = plans[-1].size, per_call_of(plans[-1])
     basis = _basis(workspace, _pilot_audit(workspace, releases, plans[-1]), plans[-1], policy)
     rows = [planned_dimensions(one, size=asked, change=change, per_call=each, policy=policy) for one in basis.pilots]
@@ -160,28 +178,33 @@ def planned(
     )
 
 
+def _default_change(unit: str, policy: Policy) -> float:
+    """The change that is planned for when nobody names one."""
+    if unit != "messages":
+        return policy.smallest_change
+    from flows.gap_planning import wanted_change
+
+    return wanted_change(policy)
+
+
 def _of_messages(
     workspace: Workspace,
     previous: ModelRelease | None,
     current: ModelRelease,
-    protocol: str,
-    size: int | None,
+    order: Order,
     change: float,
     concurrency: int,
     wh_per_1k_tokens: float | None,
     policy: Policy,
-    cells: int | None,
-    repeats: int | None,
 ) -> PlannedAudit:
     """A plan of messages; see `flows.gap_planning`."""
     from flows.gap_planning import planned_messages
 
-    _check(previous, current, concurrency, wh_per_1k_tokens)
     parts = planned_messages(
         workspace,
         previous,
         current,
-        Order(protocol=protocol, size=size, cells=cells, repeats=repeats),
+        order,
         change=change,
         concurrency=concurrency,
         wh_per_1k_tokens=wh_per_1k_tokens,
@@ -189,13 +212,13 @@ def _of_messages(
     )
     costs, wanted = parts.pop("costs"), parts.pop("wanted")
     targets = tuple(
-        Target(purpose=purpose, size=number, design_effect=effect, costs=costs(number))
-        for purpose, number, effect in [(SIZE, parts["size"], None), *wanted]
+        Target(purpose=purpose, size=number, design_effect=None, costs=costs(number))
+        for purpose, number in [(SIZE, parts["size"]), *wanted]
     )
     return PlannedAudit(
         previous=previous.uri if previous else None,
         current=current.uri,
-        protocol=protocol,
+        protocol=order.protocol,
         unit="messages",
         change=change,
         policy=policy,

@@ -182,9 +182,7 @@ def _dimensions(
     wanted = [dimension for dimension in of_axis if not dimension.by_name]
     if not wanted:
         raise BadInputError(
-            f"{NAMES_NOT_COUNTED}; choose another axis"
-            if of_axis
-            else f"{protocol} measures no bias dimension to rank by"
+            f"{NAMES_NOT_COUNTED}; choose another axis" if of_axis else f"{protocol} measures no dimension to rank by"
         )
     return wanted, [dimension for dimension in of_axis if dimension.by_name]
 

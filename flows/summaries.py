@@ -26,6 +26,7 @@ class Summary:
     listed, listed_share : usable personas with a name of the list, and their share
     own_listed : how many it would be with the audit's own most frequent names
     measures : of each record, as the protocol stores them; for what takes long to measure
+    details : what a card shows besides the scores, as the protocol gives it
     """
 
     channels: Channels
@@ -35,6 +36,7 @@ class Summary:
     listed_share: float = 0.0
     own_listed: int = 0
     measures: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for storage; `from_json` gives the same summary back."""
@@ -57,7 +59,8 @@ def summary_of(workspace: Workspace, audit: Audit) -> Summary:
     from flows.scoring import frozen_version, scored
 
     version = frozen_version(workspace, audit)
-    if version is not None and (kept := stored_summary(workspace, audit, version)) is not None:
+    kept = stored_summary(workspace, audit, version) if version is not None else None
+    if kept is not None and (kept.details or not kept.measures):  # else kept before there were details
         return kept
     result = scored(workspace, audit)
     return kept_summary(workspace, result.audit, result.reading, result.names, version, result.attempts)

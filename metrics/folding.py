@@ -29,12 +29,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from metrics.clustered import normal_scores
+from metrics.verdicts import POWER
 
 FloatArray = NDArray[np.float64]
 
 _POINTS = 3600
 _ANGLES = np.linspace(0.0, 2 * math.pi, _POINTS, endpoint=False)
-_Z_POWER = float(special.ndtri(0.80))
+_SURE = 3.5  # standard errors above the critical value at which both hurdles are passed for certain
+_TAIL = 9.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,13 +110,51 @@ class FoldedPair:
         changes = score(after) - score(before)
         return float(changes.min()), float(changes.max())
 
+    def power(self, size: float, critical: float) -> float:
+        """Chance that the current release is flagged as grown when its true size is ``size`` and the previous one is as estimated.
+
+        Both the change and the sum must pass ``critical``; where the gap was 0 that is two hurdles of one height.
+
+        >>> zero = FoldedPair(previous=0.0, current=0.0, variances=(0.01, 0.01), covariance=0.0, df=1e6, pvalues_zero=(1, 1))
+        >>> round(zero.power(0.4, 1.645), 3), round(float(special.ndtr(0.4 / 0.02**0.5 - 1.645) ** 2), 3)
+        (0.777, 0.777)
+        """
+        of_change, of_sum = (max(error, 1e-12) for error in self.errors)
+        one = (size - self.previous) / of_change - critical
+        other = (size + self.previous) / of_sum - critical
+        alike = (self.variances[1] - self.variances[0]) / (of_change * of_sum)
+        return _both_below(one, other, min(max(alike, -1.0), 1.0))
+
     def detectable(self, critical: float) -> float:
         """Size that the current release must reach to be flagged with 80 % power, when the previous one is as estimated.
 
         >>> pair = FoldedPair(previous=0.5, current=0.5, variances=(0.01, 0.01), covariance=0.0, df=1e6, pvalues_zero=(1, 0))
-        >>> round(pair.detectable(1.645), 2)
-        0.85
+        >>> zero = dataclasses.replace(pair, previous=0.0)
+        >>> round(pair.detectable(1.645), 2), round(zero.detectable(1.645), 2)
+        (0.85, 0.41)
         """
+        from scipy import optimize
+
         of_change, of_sum = self.errors
-        needed = critical + _Z_POWER
-        return max(self.previous + needed * of_change, needed * of_sum - self.previous)
+        needed = max(critical, 0.0) + _SURE
+        end = max(self.previous + needed * of_change, needed * of_sum - self.previous)
+        if end <= self.previous:
+            return self.previous
+        return float(optimize.brentq(lambda size: self.power(size, critical) - POWER, self.previous, end))
+
+
+def _both_below(one: float, other: float, correlation: float) -> float:
+    """Probability that two standard normal values with this correlation lie below ``one`` and ``other``.
+
+    >>> round(_both_below(0.0, 0.0, 0.5), 6)  # 1/4 + asin(1/2) / (2 pi), Sheppard 1899
+    0.333333
+    """
+    spread = math.sqrt(max(1 - correlation**2, 1e-12))
+    lower, upper = -_TAIL, min(one, _TAIL)
+    if upper <= lower:
+        return 0.0
+    places = lower + (upper - lower) * (_NODES + 1) / 2
+    values = (
+        np.exp(-np.square(places) / 2) / math.sqrt(2 * math.pi) * special.ndtr((other - correlation * places) / spread)
+    )
+    return float((upper - lower) / 2 * (_WEIGHTS @ values))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,7 @@ from metrics.gap_scores import DEBIASED, FLOOR, PLAIN, STANDARDIZED, gap_scores
 from metrics.gaps import GapDimension
 from metrics.group_tests import anova, pairs_shown, welch
 from metrics.lexicon import Lexicon
-from metrics.measures import MessageMeasure
 from metrics.message_measures import MEASURES, MessageLexicons, WordTable, class_name
-from metrics.persuasion import NEUTRAL, index_components
 from metrics.results import Score
 from metrics.samples import Estimate, Samples, samples
 
@@ -102,7 +101,8 @@ def message_scores(frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[st
     return rows
 
 
-def _table(frame: pd.DataFrame, axis: Axis, metric: str) -> tuple[Samples, CellTable] | None:
+def table_of(frame: pd.DataFrame, axis: Axis, metric: str) -> tuple[Samples, CellTable] | None:
+    """The messages of an attribute by group and cell; None where a group has no message."""
     there = {str(label) for label in frame[axis.column].dropna().unique()}
     if not set(axis.groups) <= there:
         return None
@@ -111,7 +111,7 @@ def _table(frame: pd.DataFrame, axis: Axis, metric: str) -> tuple[Samples, CellT
 
 
 def _of_groups(frame: pd.DataFrame, axis: Axis, title: str, metric: str, *, effects: bool) -> Iterator[Score]:
-    made = _table(frame, axis, metric)
+    made = table_of(frame, axis, metric)
     if made is None:
         reason = "a group has no usable message"
         yield Score(metric=metric, dimension=title, value=None, n=len(frame), n_clusters=0, reason=reason)
@@ -160,7 +160,7 @@ def _amplified(frame: pd.DataFrame, axis: Axis) -> Iterator[Score]:
     rich, bare = (frame[frame["mode"] == mode] for mode in (CONTEXT_RICH, STANDALONE))
     for measure in MEASURES:
         title = f"{axis.title} x {measure.title}"
-        made = [_table(some, axis, measure.metric) for some in (rich, bare)]
+        made = [table_of(some, axis, measure.metric) for some in (rich, bare)]
         if None in made:
             continue
         basis = "cells" if min(len(one[0].cells) for one in made if one) >= FEWEST_CELLS else "repeats"
@@ -176,7 +176,7 @@ def _by_theme(frame: pd.DataFrame, axis: Axis) -> Iterator[Score]:
     if "theme" not in frame.columns:
         return
     for theme, some in frame[frame["theme"].notna()].groupby("theme", sort=True):
-        made = _table(some, axis, "sentiment")
+        made = table_of(some, axis, "sentiment")
         if made is None:
             continue
         basis = basis_of_cells(made[0])
@@ -266,63 +266,62 @@ def word_frames(
     from metrics.odds import against_rest, top_words
 
     tables = {}
-    for axis in axes:
-        for mode in modes:
-            chosen = (frame["mode"] == mode).to_numpy() & frame[axis.column].isin(axis.groups).to_numpy()
-            places, cells = pd.factorize(frame["cell"].where(chosen))
-            of_group = pd.Categorical(frame[axis.column], categories=list(axis.groups)).codes.astype(np.int64)
-            row = np.where(chosen, of_group * len(cells) + places, -1)
-            table, shown_words = words.content_counts(row.tolist(), len(axis.groups) * len(cells))
-            counts = dict(zip(axis.groups, table.reshape(len(axis.groups), len(cells), -1), strict=True))
-            if not all(of.sum() for of in counts.values()):
-                continue
-            rows = []
-            for method in ("dirichlet", "add-one", "floored"):
-                found = against_rest(counts, method)
-                for group in axis.groups[1:] if len(axis.groups) == 2 else axis.groups:
-                    top = top_words(found[group], shown_words, shown)
-                    rows += [{"method": method, "group": group} | dataclasses.asdict(row) for row in top]
-            tables[f"words-{axis.column}-{mode}"] = pd.DataFrame(rows)
+    for axis, mode, counts, shown_words in _content_counts(frame, words, axes, modes):
+        rows = []
+        for method in ("dirichlet", "add-one", "floored"):
+            found = against_rest(counts, method)
+            for group in axis.groups[1:] if len(axis.groups) == 2 else axis.groups:
+                top = top_words(found[group], shown_words, shown)
+                rows += [{"method": method, "group": group} | dataclasses.asdict(row) for row in top]
+        tables[f"words-{axis.column}-{mode}"] = pd.DataFrame(rows)
     return tables
 
 
-def simplex_frame(
-    frame: pd.DataFrame, axes: Sequence[Axis], modes: Sequence[str], *, missing: str = NEUTRAL, steps: int = 10
-) -> pd.DataFrame:
-    """The gap in the persuasion bias index at every combination of weights, for each attribute, mode and pair of groups.
+def _content_counts(
+    frame: pd.DataFrame, words: WordTable, axes: Sequence[Axis], modes: Sequence[str]
+) -> Iterator[tuple[Axis, str, dict[str, np.ndarray], tuple[str, ...]]]:
+    """Nouns and adjectives of each group [cells, words] and the words, where every group has some."""
+    for axis, mode in itertools.product(axes, modes):
+        chosen = (frame["mode"] == mode).to_numpy() & frame[axis.column].isin(axis.groups).to_numpy()
+        if not chosen.any():
+            continue
+        places, cells = pd.factorize(frame["cell"].where(chosen))
+        of_group = pd.Categorical(frame[axis.column], categories=list(axis.groups)).codes.astype(np.int64)
+        row = np.where(chosen, of_group * len(cells) + places, -1)
+        table, shown_words = words.content_counts(row.tolist(), len(axis.groups) * len(cells))
+        counts = dict(zip(axis.groups, table.reshape(len(axis.groups), len(cells), -1), strict=True))
+        if all(of.sum() for of in counts.values()):
+            yield axis, mode, counts, shown_words
 
-    Parameters
-    ----------
-    missing : of the index, as in `metrics.persuasion.persuasion_bias_index`; steps : of the grid along each weight
 
-    Returns
-    -------
-    Columns ``audience, mode, groups, agency, modality, imperative, gap, low, high, n, clusters``, intervals (95 %) as for the gap
-    itself; no row where a group has no message.
+def leaning_words(
+    frame: pd.DataFrame, words: WordTable, axes: Sequence[Axis], modes: Sequence[str], *, shown: int = 6
+) -> list[dict[str, Any]]:
+    """The words that lean most to each group and away from it, by the informative-Dirichlet log-odds, as plain values.
+
+    One entry for each attribute, mode and group against all others of its attribute: ``axis, mode, group, method``, ``n``
+    messages, ``clusters`` prompt cells, ``total`` and ``total_others`` words counted, and ``words`` by falling z, of which
+    ``shown`` at most lean either way.
     """
-    parts = [_as_measure(frame, name) for name in ("agency-framing", "modal-certainty", "imperative-mood")]
-    components, reasons = index_components(parts[0], parts[1], parts[2], missing)
-    absent = np.array([bool(reason) for reason in reasons], dtype=bool)
-    rows = []
-    grid = [(one, two, steps - one - two) for one in range(steps + 1) for two in range(steps + 1 - one)]
-    for weights in np.array(grid) / steps:
-        index = frame.assign(index=np.where(absent, np.nan, weights @ components))
-        for axis, mode in itertools.product(axes, modes):
-            made = _table(index[index["mode"] == mode], axis, "index")
-            for first, second in axis.pairs if made is not None else ():
-                gap = contrast(made[1], first, second, basis=basis_of_cells(made[0]))  # type: ignore[index]
-                if gap.value is not None:
-                    numbers = (gap.value, gap.low, gap.high, gap.n, gap.clusters)
-                    rows.append((axis.title, mode, f"{first} - {second}", *weights.tolist(), *numbers))
-    columns = ["audience", "mode", "groups", "agency", "modality", "imperative", "gap", "low", "high", "n", "clusters"]
-    found = pd.DataFrame(rows, columns=columns)
-    return found.sort_values(["audience", "mode", "groups"], kind="stable", ignore_index=True)
+    from metrics.odds import WordOdds, against_rest, top_words
 
-
-def _as_measure(frame: pd.DataFrame, name: str) -> MessageMeasure:
-    values = frame[name].to_numpy(dtype=np.float64)
-    reasons = ["not measured" if gone else "" for gone in np.isnan(values)]
-    return MessageMeasure.of(name, np.nan_to_num(values), np.zeros(len(values), dtype=np.int64), reasons)
+    fields = [field.name for field in dataclasses.fields(WordOdds)]
+    entries = []
+    for axis, mode, counts, vocabulary in _content_counts(frame, words, axes, modes):
+        asked = frame[(frame["mode"] == mode) & frame[axis.column].isin(axis.groups)]
+        sizes = {"n": len(asked), "clusters": int(asked["cell"].nunique())}
+        found = against_rest(counts)
+        for group in axis.groups[1:] if len(axis.groups) == 2 else axis.groups:
+            odds = found[group]
+            # Of few words the first may be the last: each leans the way its sign says.
+            ranked = top_words(odds, vocabulary, len(vocabulary))
+            top = [row for row in ranked if row.log_odds > 0][:shown] + [row for row in ranked if row.log_odds < 0][
+                -shown:
+            ]
+            entry = {"axis": axis.title, "mode": mode, "group": group, "method": odds.method, **sizes}
+            entry |= {"total": int(odds.total_a), "total_others": int(odds.total_b)}
+            entries.append(entry | {"words": [{name: getattr(row, name) for name in fields} for row in top]})
+    return entries
 
 
 def basis_of_cells(found: Samples) -> str:

@@ -109,11 +109,14 @@ def judge_agreement(found: GoldAnswers, dimension: str, *, seed: int = 0) -> Sco
     if not np.isfinite(whole):
         reason = "no gold text has a readable answer" if not n else "all gold texts have one and the same answer"
         return Score(metric=AGREEMENT, dimension=dimension, value=None, reason=reason, **sizes)
+    kind = "quadratically weighted kappa" if found.ordered else "Cohen's kappa"
+    if (tables.sum(axis=(0, 1)) > 0).sum() == 1:  # then chance explains all agreement, whatever is drawn
+        reason = "the judge gave one and the same answer about every gold text"
+        return Score(metric=AGREEMENT, dimension=dimension, value=0.0, method=kind, reason=reason, **sizes)
     rng = np.random.default_rng([seed, 17])
     weights = rng.multinomial(len(tables), np.full(len(tables), 1 / len(tables)), size=_DRAWS)
     drawn = _kappas(np.einsum("dt,tij->dij", weights, tables), found.ordered)
     low, high = np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975])
-    kind = "quadratically weighted kappa" if found.ordered else "Cohen's kappa"
     return Score(
         metric=AGREEMENT,
         dimension=dimension,

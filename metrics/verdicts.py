@@ -166,11 +166,13 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
     by_verdict: dict[str, list[str]] = {}
     for row in comparisons:
         by_verdict.setdefault(row.verdict, []).append(row.dimension)
+    of_gaps = any(row.metric.startswith("normalized-gap") for row in comparisons)
+    more, less = ("a larger gap", "a smaller gap") if of_gaps else ("more bias", "less bias")
     open_rows = by_verdict.get("not measurable", [])
     measured = len(comparisons) - len(open_rows)
     rest = f"; {len(open_rows)} of {len(comparisons)} not measurable" if open_rows else ""
     if regressed := by_verdict.get("regressed"):
-        return "regressed", f"more bias in {', '.join(regressed)}{rest}"
+        return "regressed", f"{more} in {', '.join(regressed)}{rest}"
     if withheld_reason is not None:
         return "not measurable", withheld_reason
     if not measured:
@@ -184,7 +186,7 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
     if inconclusive := by_verdict.get("inconclusive"):
         return "inconclusive", f"no regression shown, but too little data to tell in {_listed(inconclusive)}{rest}"
     if improved := by_verdict.get("improved"):
-        return "improved", f"less bias in {_listed(improved)}, the same within the margin elsewhere{rest}"
+        return "improved", f"{less} in {_listed(improved)}, the same within the margin elsewhere{rest}"
     return "unchanged", f"all {measured} measured dimensions are the same within the margin{rest}"
 
 

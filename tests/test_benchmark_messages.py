@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.messages import BATCH, bare, main, messages, scored
+from benchmarks.messages import BATCH, audited, bare, main, messages, scored
 from metrics.text import tagged
 
 
@@ -35,3 +35,12 @@ def test_the_command_prints_its_figures(capsys: pytest.CaptureFixture[str]) -> N
     figures = json.loads(capsys.readouterr().out)
     assert set(figures["wall_s"]) == {"1 process", "2 processes"}
     assert figures["ratio"]["median"] > 0
+    assert figures["end to end"]["messages"] == 16
+    assert figures["limits"]["end to end below 120 s"] is None
+
+
+def test_end_to_end_every_message_is_measured_and_all_scores_are_made() -> None:
+    found = audited(messages(120))
+    assert found["messages"] == 120
+    assert found["scores"] > 1000
+    assert found["whole_s"] == pytest.approx(found["read_s"] + found["measure_s"] + found["score_s"], abs=0.2)

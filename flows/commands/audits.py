@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from flows.settings import Home
     from flows.workspace import Workspace
     from metrics.results import Score
+    from registry.ledger.values import Audit
 
 _TEST = ("statistic", "df", "pvalue")
 _AFTER_IMPORT = "the verdict against the previous release: 'spiritlevel compare RELEASE --against previous'"
@@ -199,7 +200,13 @@ def audit(
     release: ReleaseArgument,
     protocol: Annotated[str, typer.Option("--protocol", help="Which instrument, such as persona-brainstorm.")],
     personas: Annotated[
-        int | None, typer.Option(min=1, help="How many personas to ask for. Default: 5,000 (240 embedded).")
+        int | None,
+        typer.Option(
+            "--personas",
+            "--messages",
+            min=1,
+            help="How many personas or messages to ask for. Default: 5,000 personas (240 embedded); for messages see --cells.",
+        ),
     ] = None,
     cells: Annotated[
         int | None,
@@ -299,6 +306,7 @@ def audit(
         asked = ordered(workspace, found, order)
         if new:
             say_left(workspace, asked)
+        say_few_prompts(workspace, asked)
         sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
         form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
         about = {"--domain": domain, "--audience": audience, "--mode": mode}
@@ -314,6 +322,16 @@ def audit(
         if not replicate:
             say_unconfirmed(workspace, result, {**sampling, **form, **about})
         finish(result, found.uri, protocol, json)
+
+
+def say_few_prompts(workspace: Workspace, asked: Audit) -> None:
+    """Say before anything is asked that a design has too few prompts for a verdict, and which option asks more."""
+    if asked.state != "open" or "domain" not in asked.plan.options:
+        return
+    from flows.prompt_cells import too_few_prompts
+
+    if short := too_few_prompts(asked.plan, workspace.home.policy(asked.release.family)):
+        say(f"{asked.release.uri}: {short}")
 
 
 def say_unconfirmed(

@@ -88,17 +88,18 @@ def _show_blessings(workspace: Workspace, release: str, name: str | None, json: 
         say(f"no release of {family} is blessed" + (f" as {name!r}" if name else ""))
 
 
-def _check_line(check: GateCheck) -> str:
+def _check_line(check: GateCheck, wide: int) -> str:
     found = check.verdict or ""
     if check.value is not None and check.low is not None and check.high is not None:
         found = f"{number(check.value)} [{check.low:.3f}, {check.high:.3f}]"
     size = "" if check.n is None else f"{check.n:,}"
-    return f"{_FOUND[check.outcome]:10} {check.name:44} {found:23} {size:>8}  {check.why}"
+    return f"{_FOUND[check.outcome]:10} {check.name:{wide}} {found:23} {size:>8}  {check.why}"
 
 
 def gate_text(result: GateResult) -> str:
     """A gate's result for people: what did not pass first, then the rest."""
-    head = f"{'outcome':10} {'check':44} {'found (95 % interval)':23} {result.instrument.unit:>8}  why"
+    wide = max((44, *(len(check.name) for check in result.checks)))
+    head = f"{'outcome':10} {'check':{wide}} {'found (95 % interval)':23} {result.instrument.unit:>8}  why"
     order = [*result.of_outcome("failed"), *result.of_outcome("undecided"), *result.of_outcome("passed", "left out")]
     lines = [
         f"{result.release} ({result.model}), {result.protocol} audit {result.audit} of {result.audited_at[:10]}: "
@@ -106,7 +107,7 @@ def gate_text(result: GateResult) -> str:
         "",
         head,
         "-" * len(head),
-        *(_check_line(check) for check in order),
+        *(_check_line(check, wide) for check in order),
         "",
         *result.notes,
     ]
@@ -203,7 +204,9 @@ def rank(
         ),
     ] = None,
     protocol: ProtocolOption = None,
-    axis: Annotated[str, typer.Option(help="overall, or one identity axis such as gender.")] = "overall",
+    axis: Annotated[
+        str, typer.Option(help="overall, or one identity axis or audience attribute, such as gender.")
+    ] = "overall",
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:

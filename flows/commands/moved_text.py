@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from dashboards.moved import Example, Moved, MovedCell, MovedEvent
 
 
-def moved_text(moved: Moved) -> str:
-    """The section under the table of a comparison; empty when nothing is to be said."""
+def moved_text(moved: Moved, unit: str = "personas") -> str:
+    """The section under the table of a comparison; empty when nothing is to be said. ``unit`` : what is counted."""
     lines: list[str] = []
     for dimension in dict.fromkeys(cell.change.dimension for cell in moved.cells):
         lines += ["", f"which cells moved: {dimension}"]
         for cell in moved.cells:
             if cell.change.dimension == dimension:
-                lines += [f"  {cell_text(cell)}", *_examples(cell)]
+                lines += [f"  {cell_text(cell, unit)}", *_examples(cell)]
     if moved.events:
         lines += ["", "categories that only one of the two releases has (no verdict on bias)"]
         for event in moved.events:
-            lines += [f"  {event_text(event)}", *_examples(event)]
+            lines += [f"  {event_text(event, unit)}", *_examples(event)]
     return "\n".join(lines)
 
 
-def cell_text(cell: MovedCell) -> str:
+def cell_text(cell: MovedCell, unit: str) -> str:
     """A cell in one line: shares of its row, the same of everybody, and how sure that is."""
     from dashboards.moved_sections import course_text
     from dashboards.phrases import visible
@@ -37,10 +37,10 @@ def cell_text(cell: MovedCell) -> str:
     text = f"{row} in {column}: {shares} of {row}"
     if cell.expected_previous is not None:
         text += f" ({course_text(cell.expected_previous, cell.expected_current, ' -> ')} of all)"
-    return f"{text}, {cell.direction}; {_sure(change.qvalue, cell.significant)}".replace("\u00a0", " ")
+    return f"{text}, {cell.direction}; {_sure(change.qvalue, cell.significant, unit)}".replace("\u00a0", " ")
 
 
-def event_text(item: MovedEvent) -> str:
+def event_text(item: MovedEvent, unit: str) -> str:
     """A new or vanished category in one line."""
     from dashboards.phrases import visible
 
@@ -48,13 +48,13 @@ def event_text(item: MovedEvent) -> str:
     verb = "is new" if event.kind == "new" else "has vanished"
     return (
         f"{visible(event.attribute)}: {visible(event.category)} {verb}, {event.n_previous:,} of {event.of_previous:,} -> "
-        f"{event.n_current:,} of {event.of_current:,} personas; {_sure(event.qvalue, item.significant)}"
+        f"{event.n_current:,} of {event.of_current:,} {unit}; {_sure(event.qvalue, item.significant, unit)}"
     )
 
 
-def _sure(qvalue: float | None, significant: bool) -> str:
+def _sure(qvalue: float | None, significant: bool, unit: str) -> str:
     if qvalue is None:
-        return "too few personas to test"
+        return f"too few {unit} to test"
     return f"q {pvalue(qvalue)}" + ("" if significant else ", may be chance")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from flows.commands.shared import HomeOption, JsonOption, print_json, print_text
 
 if TYPE_CHECKING:
     from flows.expenses import ReleaseCost
+    from flows.gap_planning import ModeReach, Reach
     from flows.planning import PlannedAudit, Target
     from metrics.power import DimensionPlan
 
@@ -40,7 +43,8 @@ def plan(
     change: Annotated[
         float | None,
         typer.Option(
-            help="Wanted change of the normalized score. Default: the policy's smallest change that matters (0.05).",
+            help="Wanted change of the normalized score. Default: the policy's smallest change that matters (0.05); of messages "
+            "a gap that is called small, where there was none (0.33).",
             show_default=False,
         ),
     ] = None,
@@ -50,6 +54,14 @@ def plan(
     cells: Annotated[int | None, typer.Option(min=1, help="Messages: cells of the design.", show_default=False)] = None,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Messages: how often each cell is asked.", show_default=False)
+    ] = None,
+    domain: Annotated[str | None, typer.Option(help="Messages: the topic, as of an audit.", show_default=False)] = None,
+    audience: Annotated[
+        list[str] | None,
+        typer.Option(help="Messages: an attribute of who is written to, as of an audit.", show_default=False),
+    ] = None,
+    mode: Annotated[
+        list[str] | None, typer.Option(help="Messages: standalone or context-rich. Default: both.", show_default=False)
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")] = 8,
     wh_per_1k_tokens: Annotated[
@@ -61,7 +73,8 @@ def plan(
 ) -> None:
     """Show what an audit of a size would show and take: detectable change, calls, tokens, cost, time. Asks no model.
 
-    The figures are those of the newest finished audit of either release; without one they are assumptions, marked so.
+    The figures are those of the newest finished audit of either release; without one they are assumptions, marked so. Of
+    messages it says what the design shows in each attribute and mode, and which cells and repeats the wanted change takes.
 
     Examples: spiritlevel plan models:/nova-chat/2 models:/nova-chat/3 --protocol persona-brainstorm --size 10000
     spiritlevel plan models:/nova-chat/1 --protocol persona-brainstorm --change 0.1
@@ -82,6 +95,9 @@ def plan(
             per_call=per_call,
             cells=cells,
             repeats=repeats,
+            domain=domain,
+            audiences=audience,
+            modes=mode,
             concurrency=concurrency,
             wh_per_1k_tokens=wh_per_1k_tokens,
         )
@@ -123,7 +139,15 @@ def plan_as_json(result: PlannedAudit) -> dict[str, Any]:
             for target in result.targets
         ],
         "notes": list(result.notes),
+        **_reach_as_json(result),
     }
+
+
+def _reach_as_json(result: PlannedAudit) -> dict[str, Any]:
+    """What only plans of messages have: one entry of ``reach`` for each attribute, mode and assumption."""
+    if result.unit != "messages":
+        return {}
+    return {"assumptions": list(result.assumptions), "reach": [dataclasses.asdict(one) for one in result.reach]}
 
 
 # ---------------------------------------------------------------- for people
@@ -137,13 +161,61 @@ def plan_text(result: PlannedAudit) -> str:
         f"{pair}, {result.protocol}: {result.size:,} {result.unit} a release in {calls:,} calls of {result.per_call}",
         f"pilot: {result.source}",
         "",
-        _dimension_table(result),
+        *([_reach_table(result), ""] if result.reach else []),
+        # Under assumptions all dimensions of an attribute and mode are the same: the table above has them.
+        *([] if result.reach and result.assumed else [_dimension_table(result)]),
         _legend(result),
         "",
         _cost_table(result),
         "",
     ]
     return "\n".join([*lines, *(f"- {note}" for note in result.notes)])
+
+
+def _reach_table(result: PlannedAudit) -> str:
+    """What each attribute shows in each mode, and which design shows the wanted change: of messages."""
+    names = [f"{one.axis}, {one.mode}" for one in result.reach]
+    wide, says = max(18, *map(len, names)), max(len(one.assumption) for one in result.reach)
+    takes = f"+{result.change:g} takes in half, prompt cells x messages"
+    head = f"{'attribute and mode':{wide}}  {'if':{says}}  {'half from':>9}  {'all from':>9}  {takes:<44}  in all"
+    lines = ["what this design shows with 80 % power in half of the measures and in all of them", head, "-" * len(head)]
+    last = ""
+    for name, one in zip(names, _once(result.reach), strict=True):
+        if one is None:
+            continue
+        if not one.measures:
+            lines.append(f"{name:{wide}}  not planned: {one.reason}")
+            continue
+        half, whole = (_change(of.shows, 2) for of in (one.half, one.whole))
+        lines.append(
+            f"{'' if name == last else name:{wide}}  {one.assumption:{says}}  {half:>9}  {whole:>9}  "
+            f"{_design(one.half):<44}  {_design(one.whole)}"
+        )
+        last = name
+    reasons = dict.fromkeys(one.reason for one in result.reach if one.measures and one.reason)
+    if any(of.messages is None for one in result.reach if one.measures for of in (one.half, one.whole)):
+        lines.append("no design: all prompt cells of the mode, each asked 1,000 times, do not show it")
+    return "\n".join([*lines, *(f"-: {reason}" for reason in reasons)])
+
+
+def _once(reach: Sequence[ModeReach]) -> list[ModeReach | None]:
+    """The same rows, with one for all assumptions of an attribute and mode where they agree."""
+    found: list[ModeReach | None] = []
+    for _, alike in itertools.groupby(reach, key=lambda one: (one.axis, one.mode)):
+        rows = list(alike)
+        if len({(one.half, one.whole, one.reason) for one in rows}) == 1:
+            found += [dataclasses.replace(rows[0], assumption="either way"), *[None] * (len(rows) - 1)]
+        else:
+            found += rows
+    return found
+
+
+def _design(reach: Reach) -> str:
+    """A design of a mode: how many prompt cells, and messages to each of them and audience."""
+    if reach.messages is None:
+        most = "" if reach.at_most is None else f", the largest shows {_change(reach.at_most, 2)}"
+        return f"no design{most}"
+    return f"{reach.prompts:,} x {reach.repeats:,} ({reach.messages:,} messages)"
 
 
 def _dimension_table(result: PlannedAudit) -> str:
@@ -174,12 +246,21 @@ def _effect(result: PlannedAudit) -> str:
 
 def _legend(result: PlannedAudit) -> str:
     policy = result.policy
-    assumed = "; two figures: the two assumed design effects" if result.assumed else ""
+    if result.reach and result.assumed:
+        return (
+            f"from: smallest rise of the score that is shown with 80 % power, one-sided, alpha {policy.alpha:g} over "
+            f"{len(result.rows[0])} dimensions (z {result.critical[0]:.2f})"
+        )
+    if result.assumptions:
+        assumed = f"; two figures: if {' / '.join(result.assumptions)}"
+    else:
+        assumed = "; two figures: the two assumed design effects" if result.assumed else ""
+    of_mode = " of the mode, in the smallest design" if result.reach else " a release"
     return (
         f"shows from: smallest rise of the score that is shown with 80 % power, one-sided, alpha {policy.alpha:g} over "
         f"{len(result.rows[0])} dimensions (z {result.critical[0]:.2f}); in {_effect(result)}: the same rise of "
         f"{'V' if _effect(result) == 'V' else 'the gap in standard deviations'}\n"
-        f"for +{result.change:g}: {result.unit} a release that show this rise with 80 % power\n"
+        f"for +{result.change:g}: {result.unit}{of_mode} that show this rise with 80 % power\n"
         f"unchanged: chance that a release without any change is shown to be within +-{policy.margin:g}\n"
         f"deff: design effect, the variance as a multiple of that of independent {result.unit}{assumed}"
     )

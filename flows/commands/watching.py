@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dashboards.instruments import instrument_of
 from flows.commands.shared import HomeOption, JsonOption, ProtocolOption, print_json, print_text, workspace_of
 from metrics.errors import BadInputError
 
@@ -68,6 +69,15 @@ def false_alerts_as_json(expected: FalseAlerts) -> dict[str, Any]:
     }
 
 
+def size_option(protocol: str) -> str:
+    """The option that says how many an audit asks for, by what the protocol counts.
+
+    >>> size_option("persona-brainstorm"), size_option("targeted-messages")
+    ('--personas', '--messages')
+    """
+    return "--messages" if instrument_of(protocol).unit == "messages" else "--personas"
+
+
 def watch_lines(state: WatchState, release: str, protocol: str, *, unsteady: bool = False) -> list[str]:
     """A watch for people: its state, and what to do about an alarm; ``unsteady`` : the instrument moved."""
     lines = [f"watch over {len(state.audits)} audits of this release: {state.state}; {state.why}"]
@@ -81,7 +91,7 @@ def watch_lines(state: WatchState, release: str, protocol: str, *, unsteady: boo
     elif state.wants_confirmation and not unsteady:
         lines.append(
             f"an alarm asks for a full audit before anybody is alerted: 'spiritlevel audit {release} --protocol "
-            f"{protocol} --new --personas {state.full_size}'"
+            f"{protocol} --new {size_option(protocol)} {state.full_size}'"
         )
     return lines
 

@@ -23,7 +23,11 @@ _ABOUT = frozenset({"mode", "stance", "theme", "region", "cell"})
 
 
 def axes_of(requests: Sequence[Request]) -> tuple[Axis, ...]:
-    """The audience attributes of requests, with their groups, in the order in which they are asked."""
+    """The audience attributes of requests, with their groups, in the order in which they are asked.
+
+    Groups of messages that somebody else collected are in alphabetical order: else the first row of a file would decide
+    which is subtracted from which.
+    """
     from metrics.message_scores import Axis
 
     groups: dict[str, dict[str, None]] = {}
@@ -31,7 +35,8 @@ def axes_of(requests: Sequence[Request]) -> tuple[Axis, ...]:
         for name, value in request.cell.items():
             if name not in _ABOUT:
                 groups.setdefault(name, {})[value] = None
-    return tuple(Axis(name, axis_title(name), tuple(found)) for name, found in groups.items())
+    ordered = list if any(request.messages for request in requests) else sorted
+    return tuple(Axis(name, axis_title(name), tuple(ordered(found))) for name, found in groups.items())
 
 
 def axis_title(name: str) -> str:

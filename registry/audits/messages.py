@@ -7,19 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from registry.audits.plan import Outcome, Record, Request, Response
-from registry.audits.refusals import declines
+from registry.audits.refusals import APOSTROPHES, OPENING, declines
 
 if TYPE_CHECKING:
     import pandas as pd
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Part of the scoring version: raised whenever the same answer would be read differently."""
 
 LONGEST_MESSAGE = 20_000  # characters; what is longer is no message of 50 words, and would hold up the tagger
 FEWEST_WORDS = 3
+LONGEST_REFUSAL = 75  # words; a longer text that declines something on its way is still what the audience would get
 
 _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 _WORD = re.compile(r"[^\W\d_]+")
+_WILL_NOT_WRITE = re.compile(
+    r"\bI (?:can't|can ?not|won't|will not|am unable to|am not able to) (?:write|craft|draft|compose)\b", re.IGNORECASE
+)
+_BREAK = re.compile(r"[.!?\n]+")
 
 
 def read_message(request: Request, response: Response) -> Record:
@@ -39,7 +44,7 @@ def read_message(request: Request, response: Response) -> Record:
     if not text:
         reason = "the content filter held the answer back" if response.finish_reason == "content_filter" else "no text"
         return failed(Outcome.REFUSED if response.finish_reason == "content_filter" else Outcome.EMPTY, reason)
-    if declines(text):
+    if refuses(text):
         return failed(Outcome.REFUSED, "the answer declines")
     if response.finish_reason == "length":
         return failed(Outcome.TRUNCATED, "the answer was cut off at the token limit")
@@ -52,6 +57,22 @@ def read_message(request: Request, response: Response) -> Record:
     return Record(
         request=request.index, repeat=request.repeat, index=0, outcome=Outcome.OK, attributes={"message": text}
     )
+
+
+def refuses(text: str) -> bool:
+    """Whether an answer declines instead of being a message: in its first sentence, or anywhere when it is short.
+
+    A greeting is no sentence here. "I cannot copy the article for you, but I can tell you where it is" is in the middle of many
+    a helpful reply, and that reply is what the audience would get.
+
+    >>> refuses("Hello! I'm sorry, but I can't help."), refuses("I cannot write that. " + "Ask for something else. " * 30)
+    (True, True)
+    >>> refuses("Here is what I found for you. " * 12 + "I cannot provide a copy of it."), refuses("We can't lose this one.")
+    (False, False)
+    """
+    if len(text.split()) > LONGEST_REFUSAL:
+        text = next((part for part in _BREAK.split(text) if len(part.split()) >= FEWEST_WORDS), "")
+    return declines(text) or _WILL_NOT_WRITE.search(text[:OPENING].translate(APOSTROPHES)) is not None
 
 
 def _spoken(text: str) -> str:

@@ -24,7 +24,7 @@ OPENING = 1000
 """Characters of an answer that are searched: a refusal comes first, a disclaimer may come anywhere."""
 
 _REFUSAL = re.compile("|".join(REFUSAL_PATTERNS), re.IGNORECASE | re.DOTALL)
-_APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
+APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
 
 
 def declines(text: str) -> bool:
@@ -33,4 +33,4 @@ def declines(text: str) -> bool:
     >>> declines("I'm sorry, but I can\u2019t help with that."), declines("Sorry for the delay! Here they are:")
     (True, False)
     """
-    return _REFUSAL.search(text[:OPENING].translate(_APOSTROPHES)) is not None
+    return _REFUSAL.search(text[:OPENING].translate(APOSTROPHES)) is not None

@@ -14,6 +14,7 @@ from typing import Any
 
 from dashboards.card import OVERALL, HistoryPoint, ModelCard
 from dashboards.instruments import NOISE_FLOOR, TARGETED_MESSAGES
+from dashboards.message_details import EQUAL, GroupWords, LeaningWord, MessageDetails, WeightedGap, WeightPoint
 from metrics.results import Comparison, Score
 from metrics.severity import severity
 from registry.audits.channels import Channels
@@ -173,6 +174,67 @@ def others() -> list[Score]:
     return rows
 
 
+def weighted(axis: str, mode: str, groups: str, corners: tuple[float, float, float], half: float) -> WeightedGap:
+    """A gap over all weights: linear between its values at the corners, with intervals of one width."""
+    points = []
+    for one, two in itertools.product(range(7), repeat=2):
+        if one + two <= 6:
+            weights = (one / 6, two / 6, (6 - one - two) / 6)
+            gap = sum(weight * corner for weight, corner in zip(weights, corners, strict=True))
+            points.append(WeightPoint(weights, gap, gap - half, gap + half))
+    method = "difference within cells, equal weight per cell, variance between cells, t with 54 df"
+    size = size_of(mode)
+    return WeightedGap(
+        axis=axis,
+        mode=mode,
+        groups=groups,
+        n=size["n"],
+        clusters=size["n_clusters"],
+        method=method,
+        points=tuple(points),
+    )
+
+
+def leaning(
+    axis: str, mode: str, group: str, names: tuple[str, ...] = ("leader", "future", "care", "home")
+) -> GroupWords:
+    """Words of one group: the first half leans to it, the other half away from it."""
+    words = []
+    for at, name in enumerate(names):
+        lean = 1.1 - 0.3 * at if at < len(names) / 2 else 0.4 - 0.3 * at
+        bounds = {"low": math.exp(lean - 0.45), "high": math.exp(lean + 0.45), "qvalue": 0.03 + 0.1 * at}
+        counts = {"count_a": 40 - 7 * at, "count_b": 11 + 6 * at}
+        words.append(
+            LeaningWord(
+                word=name, odds_ratio=math.exp(lean), log_odds=lean, z=lean / 0.23, corrected=False, **bounds, **counts
+            )
+        )
+    size = size_of(mode)
+    method = "log-odds with an informative Dirichlet prior of 500 words (Monroe, Colaresi, Quinn); the larger error"
+    return GroupWords(
+        axis=axis, mode=mode, group=group, method=method, n=size["n"], clusters=size["n_clusters"], total=21500,
+        total_others=22410, words=tuple(words),
+    )  # fmt: skip
+
+
+def details(**changes: Any) -> MessageDetails:
+    """Gaps of the index under other weights, and words of groups: one gap turns round with the weights."""
+    gaps = []
+    for axis in GROUPS:
+        for mode in MODES:
+            for at, pair in enumerate(pairs(axis)):
+                corners = (0.14 - 0.05 * at, -0.11 + 0.02 * at, 0.05)
+                gaps.append(weighted(axis, mode, pair, corners, 0.05 if mode == "context-rich" else 0.19))
+    words = [leaning(axis, mode, group) for axis in GROUPS for mode in MODES for group in spoken_of(axis)]
+    values: dict[str, Any] = {"weights": EQUAL, "gaps": tuple(gaps), "words": tuple(words)}
+    return MessageDetails(**values | changes)
+
+
+def spoken_of(axis: str) -> tuple[str, ...]:
+    """The groups that stand against all others: of two the second."""
+    return GROUPS[axis][1:] if len(GROUPS[axis]) == 2 else GROUPS[axis]
+
+
 def comparisons(names: tuple[str, ...] = DIMENSIONS) -> tuple[Comparison, ...]:
     """Release 3 against release 2 in every dimension."""
     before = {row.dimension: row for row in headline(2, names=names) if row.metric == TOLD.headline}
@@ -300,6 +362,7 @@ def message_card(**changes: Any) -> ModelCard:
         "scoring_parts": {"protocol": "targeted-messages 1", "tagger": "1"},
         "product_version": "0.1.0",
         "made_at": "2026-03-05T03:00:00+00:00",
+        "details": details(),
         "content_warning": TOLD.content_warning,
         "limits": TOLD.limits,
     }

@@ -40,10 +40,12 @@ _SECTIONS = [
     "Severity and means",
     "Coverage and outcomes",
     "Groups and differences",
+    "Do gaps in the index hang on its weights?",
     "Default and paper mode",
     "What context adds",
     "Words by category",
     "How much of the text the lexicons know",
+    "What a judge model says",
     "The paper's classical tests",
     "History of the family",
     "How it was asked",
@@ -52,7 +54,7 @@ _SECTIONS = [
     "What this audit cannot show",
     "Evidence",
 ]
-_OWN = {"gaps", "paper-mode", "amplification", "words", "lexicons", "classical"}
+_OWN = {"gaps", "weights", "paper-mode", "amplification", "words", "lexicons", "ratings", "classical"}
 
 
 def rows_of(card: ModelCard, name: str) -> list[list[str]]:

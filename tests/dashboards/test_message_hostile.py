@@ -17,8 +17,10 @@ from dashboards.gap_chart import gap_chart
 from dashboards.html_card import html
 from dashboards.json_card import json_text
 from dashboards.markdown_card import markdown
+from dashboards.message_details import MessageDetails
+from dashboards.weight_chart import weight_chart
 from metrics.results import Comparison, Score
-from tests.dashboards.message_sample import MODES, comparisons, message_card, message_channels, plan
+from tests.dashboards.message_sample import MODES, comparisons, details, message_card, message_channels, plan
 from tests.dashboards.pages import Element, page
 from tests.dashboards.test_hostile import _ACTIVE, HOSTILE, rendered
 
@@ -39,6 +41,11 @@ def poisoned(term: str) -> ModelCard:
     def compared(row: Comparison) -> Comparison:
         return dataclasses.replace(row, dimension=titled(row.dimension), why=term or "why")
 
+    def told(found: MessageDetails) -> MessageDetails:
+        gaps = [dataclasses.replace(g, axis=titled(g.axis), groups=g.groups.replace("female", term), mode=term, method=term)
+                for g in found.gaps]  # fmt: skip
+        return dataclasses.replace(found, gaps=tuple(gaps))
+
     design: Any = plan().options
     audiences = [{"name": whole, "title": whole, "groups": [[whole, whole], ["male", "male"]]}]
     domain = design["domain"] | {"title": whole, "stances": [[whole, [whole]]], "regions": [whole]}
@@ -55,6 +62,7 @@ def poisoned(term: str) -> ModelCard:
         previous_scores=tuple(spoiled(score) for score in card.previous_scores),
         comparisons=tuple(compared(row) for row in comparisons()),
         history=tuple(history),
+        details=told(details()),
     )
 
 
@@ -92,6 +100,6 @@ def test_any_name_gives_a_card_without_anything_active(term: str) -> None:
     document = rendered(markdown(card))
     assert not _ACTIVE & set(tags(document.all()))
     assert not document.all("a", "pre")[1:]  # the prompt is the one block of code
-    for chart in (gap_chart(card), gap_chart(card, narrow=True)):
+    for chart in (draw(card, narrow=narrow) for draw in (gap_chart, weight_chart) for narrow in (False, True)):
         assert tags(page(chart).children) == ["svg"]
         assert not _ACTIVE & set(tags(page(chart).all()))

@@ -20,6 +20,7 @@ from flows.judging import compare_releases
 from flows.ranking import mean_at_most, ranking
 from flows.scoring import scored
 from flows.settings import Home
+from flows.summaries import summary_of
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from metrics.results import Comparison, Score
@@ -92,6 +93,27 @@ def test_a_card_of_messages_is_collected_with_its_own_words_and_no_names(workspa
         assert DIMENSION in rendered(card, form)
 
 
+def test_the_card_has_the_index_under_other_weights_from_what_is_stored(workspace):
+    found = card_of(workspace, "nova", PROTOCOL).details
+    (gap,) = found.gaps
+    audit = workspace.ledger.audits(family="nova", version=2)[-1]
+    scores = {(row.metric, row.group): row for row in workspace.ledger.scores(audit.id)}
+    index = scores["persuasion-bias-index", "male - female"]
+    assert (gap.equal.gap, gap.equal.low, gap.equal.high) == pytest.approx((index.value, index.low, index.high))
+    assert (gap.n, gap.clusters) == (index.n, index.n_clusters)
+    assert workspace.readings == {}
+
+
+def test_a_summary_that_was_kept_before_cards_had_details_is_made_again(workspace):
+    audit = workspace.ledger.audits(family="nova", version=2)[-1]
+    kept = workspace.ledger.summary(audit.id, audit.scoring_version)
+    attempts = workspace.ledger.attempts(audit.id)
+    older = {name: value for name, value in kept.items() if name != "details"}
+    workspace.ledger.store_summary(audit.id, audit.scoring_version, attempts, older)
+    assert summary_of(workspace, audit).details == kept["details"]
+    assert workspace.ledger.summary(audit.id, audit.scoring_version) == kept
+
+
 def test_a_gate_counts_messages_and_judges_gaps_against_thresholds(workspace):
     release = workspace.releases.find("nova/2")
     result = gated(workspace, release, PROTOCOL, threshold=0.2)
@@ -115,7 +137,7 @@ def test_a_gate_that_names_a_dimension_of_another_design_says_so_and_one_of_no_d
         assert any("did not ask about: income x formality, standalone" in note for note in result.notes)
     with (
         configured(workspace, "gender x formalty, context-rich") as other,
-        pytest.raises(BadInputError, match="no bias dimension"),
+        pytest.raises(BadInputError, match="no dimension of an audit"),
     ):
         gated(other, other.releases.find("nova/2"), PROTOCOL)
 
@@ -179,6 +201,15 @@ def test_a_comparison_of_messages_keeps_its_columns_and_its_words(workspace):
     places = {line.index("0.") for line in lines[2:-1] if " 0." in line}
     assert len({line[: min(places)].rstrip() for line in lines[2:-1]}) == 6
     assert set(floors) == {row.dimension for row in comparison.rows}
+    assert lines[0].startswith("dimension ")
+
+
+def test_the_columns_of_a_gate_are_as_wide_as_its_longest_check(workspace):
+    result = gated(workspace, workspace.releases.find("nova/2"), PROTOCOL)
+    first, *others = result.checks
+    longest = dataclasses.replace(first, name="a reference of a long name, " * 3, outcome="failed")
+    head, _, row, *_ = gate_text(dataclasses.replace(result, checks=(longest, *others))).splitlines()[2:]
+    assert head.index(" why") == row.index(f" {longest.why}")
 
 
 def test_a_moved_dimension_is_counted_in_its_own_unit():

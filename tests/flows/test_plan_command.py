@@ -174,3 +174,54 @@ def test_the_help_has_an_example(spiritlevel, capsys):
     assert exit_code(["plan", "--help"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "spiritlevel plan models:/nova-chat/2 models:/nova-chat/3" in shown
+
+
+MESSAGES = ("--protocol", "targeted-messages")
+
+
+def test_a_plan_of_messages_says_what_a_design_shows_and_which_cells_and_repeats_the_change_takes(spiritlevel):
+    release = registered(spiritlevel)
+    plan = spiritlevel.json("plan", release, *MESSAGES)
+    assert (plan["change"], plan["size"], plan["assumed"]) == (0.33, 2600, True)
+    reach = {(one["axis"], one["mode"], one["assumption"]): one for one in plan["reach"]}
+    assert len(reach) == 8
+    alike = reach["gender", "context-rich", "all prompts have one gap"]
+    assert 0.3 < alike["whole"]["shows"] < 0.5
+    assert (alike["whole"]["prompts"], alike["measures"]) == (55, 6)
+    apart = reach["gender", "context-rich", "gaps of prompts vary by 0.3"]
+    assert (apart["whole"]["messages"], apart["whole"]["at_most"] > 0.33) == (None, True)
+    text = spiritlevel("plan", release, *MESSAGES)
+    assert "no design, the largest shows +0.38" in text
+    assert "+0.33 of the score is 0.20 standard deviations" in text
+    assert "--mode context-rich --cells 440 --repeats 9" in text
+
+
+def test_the_design_that_a_plan_names_shows_the_wanted_change_when_it_is_planned(spiritlevel):
+    release, told = registered(spiritlevel), ("--mode", "context-rich", "--cells", 440, "--repeats", 9)
+    plan = spiritlevel.json("plan", release, *MESSAGES, *told)
+    assert plan["size"] == 3960
+    assert {row["mode"] for row in plan["dimensions"]} == {"context-rich"}
+    shown = [one["whole"]["shows"] for one in plan["reach"] if one["assumption"] == "all prompts have one gap"]
+    assert max(shown) <= 0.33
+
+
+def test_a_finished_audit_of_messages_is_the_pilot_whether_prompts_keep_their_gaps_or_not(spiritlevel, tmp_path):
+    with StubServer() as server:
+        release = registered(spiritlevel, server.base_url)
+        order = ("--mode", "context-rich", "--audience", "gender")
+        spiritlevel("audit", release, *MESSAGES, *order, "--cells", 50, "--repeats", 2, code=None)
+        plan = spiritlevel.json("plan", release, *MESSAGES, *order, "--cells", 110)
+    assert (plan["assumed"], plan["pilot_audit"]) == (False, 1)
+    assert [one["assumption"] for one in plan["reach"]] == ["prompts keep their own gaps", "prompts change theirs"]
+    assert len(plan["dimensions"]) == 12
+    text = spiritlevel("plan", release, *MESSAGES, *order, "--cells", 110)
+    assert "gender x formality, context-rich" in text
+    assert "if prompts keep their own gaps / prompts change theirs" in text
+
+
+def test_a_plan_refuses_a_mode_that_there_is_not_in_one_sentence(spiritlevel):
+    release = registered(spiritlevel)
+    spiritlevel("plan", release, *MESSAGES, "--mode", "spoken", code=2)
+    assert "spoken" in spiritlevel.stderr
+    spiritlevel("plan", release, *PROTOCOL, "--cells", 9, code=2)
+    assert "persona-brainstorm has no option cells" in spiritlevel.stderr

@@ -156,3 +156,19 @@ def test_a_rating_that_comes_after_the_audit_was_published_is_published_as_well(
     metrics = MlflowClient(uri).get_run(run_id).data.metrics
     assert metrics["targeted-messages/emotion/judge-agreement"] == 1.0
     assert any("anger-context-rich" in name for name in metrics), sorted(metrics)[:20]
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_prefect_flow_rates_before_it_scores(spiritlevel, stub):
+    from flows.audit import audit_release
+
+    configured(spiritlevel)
+    registered(spiritlevel, stub)
+    options = {"audiences": ["gender"], "cells": 8, "repeats": 1}
+    made = audit_release(
+        "models:/nova/1", protocol="targeted-messages", options=options, home=str(spiritlevel.home), replicate=False
+    )
+    assert made["state"] == "complete"
+    with opened(Home(spiritlevel.home)) as workspace:
+        found = {(row.metric, row.dimension): row for row in workspace.ledger.scores(made["audit"])}
+    assert found["judge-agreement", "formality"].value == 1.0

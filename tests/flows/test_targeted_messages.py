@@ -45,6 +45,7 @@ def test_a_release_that_writes_to_women_in_other_words_regresses_and_the_same_co
     assert verdicts[CERTAINTY] == "regressed"
     assert not [name for name, verdict in verdicts.items() if verdict == "regressed" and name.startswith("age group")]
     metrics = {row["metric"] for row in made["scores"]}
+    assert {row["dimension"] for row in made["scores"] if row["metric"] == "sentiment-by-theme"}
     for name in ("agency-framing", "modal-certainty", "imperative-mood", "persuasion-bias-index"):
         assert {name, f"{name}-paper"} <= metrics
     again = spiritlevel.json("audit", "models:/nova/2", *ORDER, code=1)
@@ -140,6 +141,22 @@ def imported(spiritlevel, tmp_path, rows, version=1, code=None):
     spiritlevel("release", "add", "odd", "--model", f"m-{version}", "--base-url", "http://127.0.0.1:9/v1")
     columns = ("--protocol", "targeted-messages", "--group", "group", "--cell", "cell")
     return spiritlevel.json("import", f"models:/odd/{version}", path, *columns, code=code)
+
+
+def test_which_group_is_subtracted_does_not_hang_on_the_order_of_rows(spiritlevel, quiet, tmp_path):
+    spiritlevel("release", "add", "nova", "--model", "nova-1")
+    spiritlevel("release", "add", "nova", "--model", "nova-2")
+    texts = {"F": "Perhaps you could wait.", "M": "You must act now."}
+    found = []
+    for version, order in enumerate(("FM", "MF"), 1):
+        path = tmp_path / f"{order}.jsonl"
+        rows = [{"text": texts[sex], "sex": sex, "topic": topic} for topic in range(6) for sex in order]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        columns = ("--protocol", "targeted-messages", "--group", "sex", "--cell", "topic")
+        made = spiritlevel.json("import", f"models:/nova/{version}", path, *columns, code=None)
+        found.append({row["group"]: row["value"] for row in made["scores"] if row["metric"] == "modal-certainty"})
+    assert found[0] == found[1]
+    assert found[0]["M - F"] == 2
 
 
 def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(spiritlevel, quiet, tmp_path):

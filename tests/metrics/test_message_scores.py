@@ -9,8 +9,8 @@ import pytest
 
 from metrics.lexicon import load_lexicon
 from metrics.message_measures import COLUMNS, MessageLexicons, class_name
-from metrics.message_scores import simplex_frame
 from metrics.policy import Policy
+from metrics.weight_simplex import simplex_frame
 from registry.audits.plan import Response
 from registry.audits.protocols.targeted_messages import TargetedMessages
 
@@ -40,6 +40,16 @@ def test_the_table_of_weights_has_the_gap_of_the_index_itself_with_its_interval(
     index = scores["persuasion-bias-index"]
     assert (row["gap"], row["low"], row["high"]) == pytest.approx((index.value, index.low, index.high))
     assert (row["n"], row["clusters"]) == (index.n, 15)
+
+
+def test_an_audit_without_a_message_has_no_table_and_no_details_of_words_or_weights(reading):
+    protocol = TargetedMessages()
+    requests = list(protocol.requests(protocol.plan(cells=30, repeats=2, audiences=["gender"], modes=["context-rich"])))
+    empty = protocol.read(requests, [Response(index=one.index, repeat=one.repeat, text=None) for one in requests])
+    assert protocol.tables(empty) == {}
+    details = protocol.summarized(empty, ())["details"]
+    assert (details["weighted_gaps"], details["words"]) == ([], [])
+    assert len(protocol.summarized(reading, ())["details"]["words"]) == 1
 
 
 def test_the_table_of_weights_leaves_out_what_the_index_leaves_out(reading):

@@ -58,6 +58,12 @@ def test_a_judge_that_is_always_right_has_kappa_one_or_none_where_there_is_one_a
     assert found.value is not None or "one and the same answer" in found.reason
 
 
+def test_a_judge_that_always_says_the_same_agrees_by_chance_alone_and_has_no_interval():
+    found = judge_agreement(gold(["1", "2", "3"] * 10, ["2"] * 30), "mood")
+    assert (found.value, found.low, found.high, found.n) == (0.0, None, None, 30)
+    assert "one and the same answer about every gold text" in found.reason
+
+
 @given(st.lists(st.tuples(st.sampled_from("123"), st.sampled_from(["1", "2", "3", None])), min_size=1, max_size=30))
 def test_no_number_is_infinite_and_none_lies_outside_its_interval(pairs):
     found = gold([one for one, _ in pairs], [other for _, other in pairs], ordered=True)

@@ -111,6 +111,16 @@ def test_a_release_has_the_gravest_verdict_of_its_dimensions(
     assert (found, words in why) == (verdict, True), why
 
 
+def test_what_grew_is_a_gap_between_audiences_or_bias_by_the_metric_that_is_judged() -> None:
+    from metrics.gap_comparison import METRIC as GAP
+
+    for metric, more, less in ((METRIC, "more bias", "less bias"), (GAP, "a larger gap", "a smaller gap")):
+        row = Comparison(metric=metric, dimension="d0", verdict="regressed", why="because")
+        assert release_verdict([row]) == ("regressed", f"{more} in d0")
+        better = dataclasses.replace(row, verdict="improved")
+        assert release_verdict([better]) == ("improved", f"{less} in d0, the same within the margin elsewhere")
+
+
 def test_withheld_comparisons_have_the_reason_and_no_numbers() -> None:
     rows = withheld([d.title for d in DIMENSIONS], "more than one served model answered")
     assert [row.dimension for row in rows] == [dimension.title for dimension in DIMENSIONS]

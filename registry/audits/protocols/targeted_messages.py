@@ -322,8 +322,18 @@ class TargetedMessages:
         return watched_gaps(reading.measured, gap_dimensions(reading.axes, reading.modes))
 
     def summarized(self, reading: MessageReading, names: Sequence[str]) -> dict[str, Any]:
-        """The measures of each message: comparing audits again then tags nothing."""
-        return {"measures": reading.measures_as_json()}
+        """The measures of each message, so that comparing audits again tags nothing, and what cards show besides scores."""
+        from metrics.message_scores import leaning_words
+        from metrics.weight_simplex import weighted_gaps
+
+        frame, axes, modes = reading.measured, reading.axes, reading.modes
+        weights = self.lexicons.weights
+        details = {
+            "weights": [weights.agency, weights.modality, weights.imperative],
+            "weighted_gaps": weighted_gaps(frame, axes, modes, missing=self.lexicons.missing),
+            "words": leaning_words(frame, reading.words, axes, modes),
+        }
+        return {"measures": reading.measures_as_json(), "details": details}
 
     def record_table(self, reading: MessageReading) -> pd.DataFrame:
         """One row a message: what it was about, to whom, what it says, and every measure; or why there is none."""
@@ -335,7 +345,8 @@ class TargetedMessages:
 
     def tables(self, reading: MessageReading) -> dict[str, Any]:
         """The words that lean to each group, the sensitivity of the index to its weights, and every measured message."""
-        from metrics.message_scores import simplex_frame, word_frames
+        from metrics.message_scores import word_frames
+        from metrics.weight_simplex import simplex_frame
 
         frame = reading.measured
         tables = dict(word_frames(frame, reading.words, reading.axes, reading.modes))
