@@ -52,7 +52,7 @@ class CueEffects:
         the task was not asked without one)
     pairs : gaps between personas; test : quasi-F over all of them, ``qvalue`` over tasks x axes x cues
     eta_squared, omega_squared : share of the variance of answers that lies between personas: in the sample, and estimated beyond chance
-    coverage : share of the answers to each persona that have a number
+    coverage : share of the answers to each persona that have a number; deviation : standard deviation of answers within a persona
     """
 
     task: str
@@ -65,6 +65,7 @@ class CueEffects:
     eta_squared: Estimate
     omega_squared: Estimate
     coverage: Mapping[str, float]
+    deviation: float
 
     @property
     def title(self) -> str:
@@ -151,6 +152,7 @@ def _analysed(
         eta_squared=shares[0],
         omega_squared=shares[1],
         coverage=_coverage(cells),
+        deviation=math.sqrt(cells.variance()),
     )
 
 
