@@ -33,7 +33,7 @@ from flows.duty_clock import due_now
 from flows.duty_runs import Tell, performed
 from flows.instrument import reference_checked
 from flows.life_events import FINISHED, STARTED, emit
-from flows.ordering import Order, ordered
+from flows.ordering import Order, of_size, ordered
 from flows.publishing import publish_at_once, publish_waiting
 from flows.rating import rated_first
 from flows.replication import sampled_again
@@ -259,7 +259,7 @@ def _by_hand(
         if result.get("wants_confirmation") and settings.confirm:
             logger.warning("alarm of the watch over %s: a full audit is made before anybody is alerted", release)
             # One that was interrupted is taken up.
-            wanted = dataclasses.replace(order, size=settings.confirm_personas, cells=None, repeats=None, seed=None)
+            wanted = of_size(order, settings.confirm_personas)
             full = dataclasses.replace(wanted, new=False, again=True)
             more = ordered(workspace, audit.release, full)
             confirmed = _plainly(workspace, more, made(more))

@@ -21,7 +21,7 @@ from flows.duties import Duty
 from flows.duty_state import NO_VERDICT as NO_VERDICT
 from flows.duty_state import in_words as in_words
 from flows.logs import about
-from flows.ordering import Order, as_large, ordered, plan_of, refuse_stranger
+from flows.ordering import Order, as_large, of_size, ordered, plan_of, refuse_stranger
 from flows.redaction import without_secrets
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
@@ -326,7 +326,7 @@ def _full_audit(workspace: Workspace, duty: Duty, audit: Audit, conclusion: Conc
     settings = workspace.home.configuration.watch
     if conclusion.watch is None or not settings.confirm or ask(workspace, conclusion.watch) is None:
         return None
-    order = dataclasses.replace(duty.audit.order(again=False), size=settings.confirm_personas, cells=None, repeats=None)
+    order = of_size(duty.audit.order(again=False), settings.confirm_personas)
     return _one_more(workspace, audit, order, set())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from flows.workspace import Workspace
@@ -14,6 +15,7 @@ from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
 EMBEDDED_SCHEME = "embedded:"
+SIZES = ("cells", "repeats", "questions", "variants", "samples")  # how many, where a design is crossed
 OWN_OPTIONS = (
     "per_call",
     "domain",
@@ -21,6 +23,14 @@ OWN_OPTIONS = (
     "modes",
     "cells",
     "repeats",
+    "tasks",
+    "axes",
+    "cues",
+    "questions",
+    "variants",
+    "samples",
+    "files",
+    "paper",
 )  # fields of an order that a protocol knows or not
 
 
@@ -35,6 +45,8 @@ class Order:
     again : start another occasion unless the newest one was interrupted; what a schedule means
     per_call : personas per call; temperature, top_p, max_tokens, extra : sampling
     domain, audiences, modes, cells, repeats : what messages are about, to whom, and how many
+    tasks, axes, cues, questions, variants, samples, files, paper : what personas ask, who they are, how the model learns of
+        them, and how many of each; ``files`` are of a task's questions or a cue's conversations
     decoding, decoding_spec : how the answer's form is held
     """
 
@@ -49,6 +61,14 @@ class Order:
     modes: tuple[str, ...] | None = None
     cells: int | None = None
     repeats: int | None = None
+    tasks: tuple[str, ...] | None = None
+    axes: tuple[str, ...] | None = None
+    cues: tuple[str, ...] | None = None
+    questions: int | None = None
+    variants: int | None = None
+    samples: int | None = None
+    files: Mapping[str, str] | None = None
+    paper: bool | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
@@ -57,21 +77,26 @@ class Order:
     decoding_spec: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("audiences", "modes"):  # lists, where the order comes from JSON or YAML
+        for name in ("audiences", "modes", "tasks", "axes", "cues"):  # lists, where the order comes from JSON or YAML
             if isinstance(value := getattr(self, name), list):
                 object.__setattr__(self, name, tuple(value))
 
     @property
     def sized(self) -> bool:
         """Whether it says how many; else the protocol does."""
-        return any(value is not None for value in (self.size, self.cells, self.repeats))
+        return any(getattr(self, name) is not None for name in ("size", *SIZES))
 
 
 def as_large(order: Order, plan: AuditPlan) -> Order:
     """The order with the size of a plan, whatever its own was, and with seeds of its own."""
-    size = None if plan.sizes else plan.size
-    cells, repeats = plan.sizes.get("cells"), plan.sizes.get("repeats")
-    return dataclasses.replace(order, size=size, cells=cells, repeats=repeats, seed=None)
+    sizes: dict[str, Any] = {name: plan.sizes.get(name) for name in SIZES}
+    return dataclasses.replace(order, size=None if plan.sizes else plan.size, seed=None, **sizes)
+
+
+def of_size(order: Order, size: int) -> Order:
+    """The order with about so many personas, messages or answers in place of its own sizes, and with seeds of its own."""
+    none: dict[str, Any] = dict.fromkeys(SIZES)
+    return dataclasses.replace(order, size=size, seed=None, **none)
 
 
 def is_embedded(release: ModelRelease) -> bool:

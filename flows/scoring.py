@@ -42,16 +42,16 @@ def read_answers(workspace: Workspace, audit: Audit) -> Reading:
             from flows.tallying import tallied_reading
 
             workspace.readings[key] = tallied_reading(workspace, audit, protocol, **_ratings(workspace, audit))
-            return workspace.readings[key]
-        workspace.readings[key] = protocol.read(
-            workspace.ledger.requests(audit.id),
-            workspace.ledger.responses(audit.id),
-            requested_model=release.model if audit.source == "live" else None,
-            price_input=release.price_input,
-            price_output=release.price_output,
-            **_kept_measures(workspace, audit),
-            **_ratings(workspace, audit),
-        )
+        else:
+            workspace.readings[key] = protocol.read(
+                workspace.ledger.requests(audit.id),
+                workspace.ledger.responses(audit.id),
+                requested_model=release.model if audit.source == "live" else None,
+                price_input=release.price_input,
+                price_output=release.price_output,
+                **_kept_measures(workspace, audit),
+                **_ratings(workspace, audit),
+            )
     reading: Reading = workspace.readings[key]
     return reading
 

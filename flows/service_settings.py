@@ -75,6 +75,14 @@ class OptionSettings(_Table):
     modes: tuple[str, ...] | None = None
     cells: int | None = Field(None, ge=1)
     repeats: int | None = Field(None, ge=1)
+    tasks: tuple[str, ...] | None = None
+    axes: tuple[str, ...] | None = None
+    cues: tuple[str, ...] | None = None
+    questions: int | None = Field(None, ge=1)
+    variants: int | None = Field(None, ge=1)
+    samples: int | None = Field(None, ge=1)
+    files: dict[str, str] | None = None
+    paper: bool | None = None
     temperature: float | None = Field(None, ge=0, le=10)
     top_p: float | None = Field(None, gt=0, le=1)
     max_tokens: int | None = Field(None, ge=1)

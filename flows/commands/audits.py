@@ -225,6 +225,38 @@ def audit(
         ),
     ] = None,
     mode: Annotated[list[str] | None, typer.Option(help="Messages: standalone or context-rich. Default: both.")] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option(help="Cues: an evaluation task, once for each. Default: all that need no judge (two embedded)."),
+    ] = None,
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cues: gender, race-ethnicity, age, or several joined by +. Default: the three (gender embedded)."
+        ),
+    ] = None,
+    cue: Annotated[
+        list[str] | None,
+        typer.Option(help="Cues: how the model learns who asks, such as name-user. Default: all six (three embedded)."),
+    ] = None,
+    questions: Annotated[
+        int | None, typer.Option(min=1, help="Cues: questions of each task. Default: 40 (8 embedded).")
+    ] = None,
+    variants: Annotated[
+        int | None, typer.Option(min=1, help="Cues: variants of each cue. Default: 5; 20 show smaller differences.")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Cues: answers to each prompt. Default: 3 (1 embedded).")
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cues: NAME=PATH, questions of a task or conversations of a history cue in place of those that come along."
+        ),
+    ] = None,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Cues: wordings, readers and sampling as in the paper's code.")
+    ] = False,
     concurrency: ConcurrencyOption = 8,
     seed: Annotated[int | None, typer.Option(help="Base of the per-call seeds. Default: 0.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Start another occasion though one is there.")] = False,
@@ -285,6 +317,14 @@ def audit(
             modes=tuple(mode) if mode else None,
             cells=cells,
             repeats=repeats,
+            tasks=tuple(task) if task else None,
+            axes=tuple(axis) if axis else None,
+            cues=tuple(cue) if cue else None,
+            questions=questions,
+            variants=variants,
+            samples=samples,
+            files=named_files(file) if file else None,
+            paper=paper or None,
             temperature=temperature,
             top_p=top_p,
             max_tokens=max_tokens,
@@ -310,7 +350,9 @@ def audit(
         sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
         form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
         about = {"--domain": domain, "--audience": audience, "--mode": mode}
-        again = command_of("audit", asked, {**sampling, **form, **about}, *["--replicate"] * replicate)
+        about |= {"--task": task, "--axis": axis, "--cue": cue, "--file": file}
+        flags = ["--replicate"] * replicate + ["--paper"] * paper
+        again = command_of("audit", asked, {**sampling, **form, **about}, *flags)
         with stoppable(workspace, asked, again) as run:
             if flow:
                 in_flow(found.uri, order, limits, workspace.home, replicate=replicate)
@@ -322,6 +364,23 @@ def audit(
         if not replicate:
             say_unconfirmed(workspace, result, {**sampling, **form, **about})
         finish(result, found.uri, protocol, json)
+
+
+def named_files(given: Sequence[str]) -> dict[str, str]:
+    """Files by what they are of, of ``NAME=PATH``.
+
+    >>> named_files(["salary=mine.toml"])
+    {'salary': 'mine.toml'}
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, sign, path = one.partition("=")
+        if not (sign and name and path):
+            raise BadInputError(f"--file is NAME=PATH, as salary=questions.toml; got {one!r}")
+        if name in found:
+            raise BadInputError(f"--file names {name!r} twice; give one file for each task or cue")
+        found[name] = path
+    return found
 
 
 def say_few_prompts(workspace: Workspace, asked: Audit) -> None:

@@ -99,16 +99,13 @@ class PersonaCues:
 
         Parameters
         ----------
+        size : about so many answers, in place of ``questions``
         tasks, axes, cues, files, paper : as of `registry.audits.cue_design.cue_design`
 
         Raises
         ------
-        BadInputError : a size in answers, which a crossed design does not have; names and files that are not right
+        BadInputError : names and files that are not right
         """
-        if size is not None:
-            raise BadInputError(
-                f"{self.name} has no size of its own, got {size}: say how many --questions, --variants and --samples"
-            )
         if not 0 <= seed < LARGEST_SEED:
             raise BadInputError(f"a seed is a whole number from 0 to {LARGEST_SEED - 1}, not {seed}")
         if not 1 <= samples <= 1000:
@@ -117,12 +114,15 @@ class PersonaCues:
             tasks=tasks,
             axes=axes,
             cues=cues,
-            questions=questions,
+            questions=1 if size is not None else questions,
             variants=variants,
             files={name: Path(path) for name, path in (files or {}).items()},
             judged=bool(self._judge),
             paper=paper,
         )
+        if size is not None:
+            questions = max(1, round(size / (design.size * samples)))
+            design = dataclasses.replace(design, questions=questions)
         if decoding_spec == YES_NO_GRAMMAR and any(TASKS[name].form != YES_NO_FORM for name in design.tasks):
             decoding, decoding_spec = Decoding.FREE_TEXT, None
             sampling = dataclasses.replace(sampling or Sampling(), max_tokens=None)
