@@ -16,8 +16,8 @@ import dataclasses
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +99,15 @@ class NameTable:
         ------
         BadInputError : for an attribute that names say nothing of
         """
-        tests = [self._test(load_attribute(attribute), value) for attribute, value in values.items()]
-        return tuple(name for name in self.names if all(test(name) for test in tests))
+        key = tuple(sorted(values.items()))
+        if key not in self._cells:
+            tests = [self._test(load_attribute(attribute), value) for attribute, value in key]
+            self._cells[key] = tuple(name for name in self.names if all(test(name) for test in tests))
+        return self._cells[key]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[tuple[str, str], ...], tuple[Name, ...]]:
+        return {}
 
     def chosen(self, values: Mapping[str, str], seed: int) -> tuple[Name, ...]:
         """The names of a cell in the order in which they are taken. Seed and name decide it, nothing else: a name that
@@ -127,7 +134,7 @@ class NameTable:
             rows.append({**cell, "n": len(names), "born_here": share})
         return rows
 
-    def _test(self, attribute: Attribute, value: str) -> Any:
+    def _test(self, attribute: Attribute, value: str) -> Callable[[Name], bool]:
         check_names_of(attribute)
         wanted = attribute[value].names
         if isinstance(wanted, tuple):

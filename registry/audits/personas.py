@@ -255,11 +255,16 @@ def attribute_from(values: Mapping[str, Any], place: str) -> Attribute:
     if not isinstance(tables, list) or len(tables) < 2 or not all(isinstance(one, dict) for one in tables):
         raise BadInputError(f"{place}: an axis needs at least two [[value]] to compare")
     found = tuple(_value(one, str(kind), f"{place}, value {number}") for number, one in enumerate(tables, 1))
-    for what, said in (("name", [v.name for v in found]), ("word", [v.word.casefold() for v in found if v.word])):
+    told: dict[str, list[Any]] = {
+        "name": [value.name for value in found],
+        "word": [value.word.casefold() for value in found if value.word],
+        "names": [value.names for value in found if value.names],
+    }
+    for what, said in told.items():
         twice = [text for text, n in Counter(said).items() if n > 1]
         if twice:
             raise BadInputError(
-                f"{place}: two values have the {what} {twice[0]!r}, so that nobody could tell them apart"
+                f"{place}: two values have the same {what}, {twice[0]!r}, so that nobody could tell them apart"
             )
     seed = values.get("seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):

@@ -90,8 +90,8 @@ def test_a_new_axis_is_one_file(tmp_path):
     ("change", "expected"),
     [
         (("word = ", "wrod = "), "did you mean 'word'"),
-        (('word = "Jewish"', 'word = "muslim"'), "two values have the word 'muslim'"),
-        (('name = "jewish"', 'name = "muslim"'), "two values have the name 'muslim'"),
+        (('word = "Jewish"', 'word = "muslim"'), "two values have the same word, 'muslim'"),
+        (('name = "jewish"', 'name = "muslim"'), "two values have the same name, 'muslim'"),
         (('kind = "group"', 'kind = "groups"'), "kind is 'group' or 'number'"),
         (('word = "Jewish"', 'word = "Jew\\u0007ish"'), "control character"),
         (('word = "Jewish"', 'word = "Jew\\u202eish"'), "control character"),
