@@ -60,9 +60,9 @@ def counted_gender(race_share: float, women_share: float) -> str | None:
     >>> counted_gender(0.97, 0.99), counted_gender(0.93, 0.95), counted_gender(0.96, 0.5)
     ('female', None, 'unisex')
     """
-    if race_share + women_share - 1 > SHARE:
+    if round(race_share + women_share - 1, 6) > SHARE:  # exactly nine in ten is not above it, whatever floats say
         return "female"
-    if race_share - women_share > SHARE:
+    if round(race_share - women_share, 6) > SHARE:
         return "male"
     return "unisex" if race_share > SHARE and TIE[0] <= women_share <= TIE[1] else None
 
