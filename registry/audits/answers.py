@@ -61,6 +61,7 @@ class Reason(enum.StrEnum):
     SEVERAL_NUMBERS = "names several different numbers"
     CURRENCY = "an amount in another currency"
     OUTSIDE = "outside the bounds of plausibility"
+    UNJUDGED = "the judge gave no answer"
     NO_OPTION_PAPER = "no option found"
 
 

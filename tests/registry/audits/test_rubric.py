@@ -25,7 +25,7 @@ def said(text, **fields):
     return Response(index=0, text=text, **fields)
 
 
-@pytest.mark.parametrize("name", ["emotion", "formality"])
+@pytest.mark.parametrize("name", rubric_names())
 def test_the_gold_set_of_each_rubric_has_every_answer_equally_often_and_matched_pairs_over_all_of_them(name):
     rubric = load_rubric(name)
     texts = Counter(one.answer for one in rubric.gold if one.audience in ("", "women"))
