@@ -5,9 +5,11 @@ Own format, JSON Lines, one conversation a line::
     {"id": "a1", "persona": {"gender": "female", "age": "18-34", "race-ethnicity": "asian"},
      "turns": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}
 
-With ``"axis": "gender"`` a conversation serves that axis alone, and combinations with it: those of different personas at the
-same held values were then written to match. A first line ``{"about": {"title": ..., "source": ..., "licence": ...}}`` says where they come from. Roles alternate from user to
-assistant. A conversation is an implicit cue: one that says outright what varies is not taken for that axis.
+With ``"writer"`` a line says whose it is: conversations of different people are taken before a second one of the same. With
+``"axis": "gender"`` it serves that axis and combinations with it, no other: conversations of different personas at the same held
+values were then written to match. A first line ``{"about": {"title": ..., "source": ..., "licence": ...}}`` says where they all
+come from. Roles alternate from user to assistant. A conversation is an implicit cue: one that says outright what varies is not
+taken for that axis.
 
 What the published sets PRISM and PersonaMem-v2 hold is read by `registry.audits.history_sources`.
 """
@@ -39,12 +41,19 @@ _ROLES = ("user", "assistant")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class History:
-    """A conversation: ``persona`` is attribute -> value of who wrote the user's turns; ``axis`` the only one it serves."""
+    """A conversation of somebody.
+
+    Parameters
+    ----------
+    persona : attribute -> value of who wrote the user's turns; writer : who that is, when conversations tell
+    axis : the only one it serves; empty is any
+    """
 
     id: str
     persona: Mapping[str, str]
     turns: tuple[Mapping[str, str], ...]
     axis: str = ""
+    writer: str = ""
 
     def mentions(self, attributes: Iterable[Attribute]) -> list[str]:
         """What of these attributes' lists of mentions it says, in whole words, in any turn; # is any number.
@@ -90,7 +99,10 @@ class HistorySet:
     def version(self) -> str:
         """Hash of what can be said of a persona by them."""
         return content_hash(
-            [[one.id, one.axis, dict(one.persona), [dict(turn) for turn in one.turns]] for one in self.histories]
+            [
+                [one.id, one.axis, one.writer, dict(one.persona), [dict(turn) for turn in one.turns]]
+                for one in self.histories
+            ]
         )
 
     @cached_property
@@ -103,15 +115,24 @@ class HistorySet:
         """The conversations of people of these values (attribute -> value)."""
         return tuple(one for one in self.histories if values.items() <= one.persona.items())
 
+    def serving(self, values: Mapping[str, str], varied: Sequence[Attribute]) -> tuple[History, ...]:
+        """Those of a cell that may serve the axis of these attributes, whatever they say."""
+        axes = {"", *(attribute.name for attribute in varied)}
+        return tuple(one for one in self.cell(values) if one.axis in axes)
+
     def chosen(self, values: Mapping[str, str], varied: Sequence[Attribute], seed: int) -> tuple[History, ...]:
-        """Those of a cell that serve the axis of these attributes and say none of them outright, in the order of a seed."""
+        """Those of `serving` that say nothing outright of what varies, in the order of a seed, a writer's further ones last."""
 
         def drawn(history: History) -> str:
             return hashlib.sha256(f"{seed}:{history.id}".encode()).hexdigest()
 
-        axes = {"", *(attribute.name for attribute in varied)}
-        serving = (one for one in self.cell(values) if one.axis in axes and not one.mentions(varied))
-        return tuple(sorted(serving, key=drawn))
+        ordered = sorted((one for one in self.serving(values, varied) if not one.mentions(varied)), key=drawn)
+        before: Counter[str] = Counter()
+        ranked = []
+        for one in ordered:
+            ranked.append((before[one.writer or one.id], one))
+            before[one.writer or one.id] += 1
+        return tuple(one for _, one in sorted(ranked, key=lambda pair: pair[0]))
 
 
 def checked_turns(turns: Any, place: str) -> tuple[Mapping[str, str], ...]:
@@ -161,17 +182,17 @@ def read_histories(path: Path) -> HistorySet:
         if number == 1 and set(values) == {"about"}:
             about = _about(values["about"], place)
             continue
-        unknown = sorted(set(values) - {"id", "persona", "turns", "axis"})
+        unknown = sorted(set(values) - {"id", "persona", "turns", "axis", "writer"})
         if unknown:
             raise BadInputError(
-                f"{place}: unknown field {unknown[0]!r}; a line has id, persona, turns and perhaps axis"
+                f"{place}: unknown field {unknown[0]!r}; a line has id, persona, turns, and perhaps axis and writer"
             )
         histories.append(
             History(
                 id=plain_text(f"{place}: id", values.get("id"), 100),
                 persona=_persona(values.get("persona"), place),
                 turns=checked_turns(values.get("turns"), place),
-                axis=plain_text(f"{place}: axis", values["axis"], 60) if "axis" in values else "",
+                **{key: plain_text(f"{place}: {key}", values[key], 100) for key in ("axis", "writer") if key in values},
             )
         )
     return history_set(histories, about.get("title", path.name), about.get("source", "a file of the user's own"))

@@ -95,7 +95,12 @@ def prism_histories(folder: Path) -> HistorySet:
                 raise _UnusableError(persona)
             turns = _preferred(row["conversation_history"], place)
             histories.append(
-                History(id=f"prism-{row['conversation_id']}", persona=persona, turns=_bounded(turns, place))
+                History(
+                    id=f"prism-{row['conversation_id']}",
+                    persona=persona,
+                    turns=_bounded(turns, place),
+                    writer=str(row["user_id"]),
+                )
             )
         except _UnusableError as reason:
             left_out[str(reason)] += 1
@@ -160,7 +165,9 @@ def persona_mem_histories(folder: Path, kind: str = PERSONA_MEM_TYPE) -> History
             for number, turns in enumerate(_persona_mem_turns(found, kind), 1):
                 try:
                     usable = _bounded(_answered(turns), f"{path.name}, {kind} {number}")
-                    histories.append(History(id=f"{path.stem}-{number}", persona=persona, turns=usable))
+                    histories.append(
+                        History(id=f"{path.stem}-{number}", persona=persona, turns=usable, writer=path.stem)
+                    )
                 except _UnusableError as reason:
                     left_out[str(reason)] += 1
         except _UnusableError as reason:

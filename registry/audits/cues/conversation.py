@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from registry.audits.cues import HISTORIES, HISTORY, Cue, Material, Variant, VariantSet
 from registry.audits.cues.balance import PAPER_ORDER, shared_out
-from registry.audits.personas import PersonaAxis
+from registry.audits.histories import History
+from registry.audits.personas import Persona, PersonaAxis
 
 
 class HistoryCue(Cue):
@@ -25,10 +28,19 @@ class HistoryCue(Cue):
             notes.append(f"{histories.title} do not tell {', '.join(unheld)} of everybody: nothing is held constant")
         elif paper and len(held) == len(PAPER_ORDER):
             held = tuple(held[at] for at in PAPER_ORDER)
+        outright = 0
+
+        def implicit(persona: Persona, row: Mapping[str, str]) -> tuple[History, ...]:
+            nonlocal outright
+            cell = {**persona.values, **row}
+            kept = histories.chosen(cell, axis.attributes, seed)
+            outright += len(histories.serving(cell, axis.attributes)) - len(kept)
+            return kept
+
         rows, missing = shared_out(
             axis,
             held,
-            lambda persona, row: histories.chosen({**persona.values, **row}, axis.attributes, seed),
+            implicit,
             count,
             what="conversation",
             called=self.label,
@@ -39,7 +51,6 @@ class HistoryCue(Cue):
                 found[label].append(
                     Variant(persona=label, number=number, held=at, history=history.id, turns=history.turns)
                 )
-        outright = sum(bool(one.mentions(axis.attributes)) for one in histories.histories)
         if outright:
             notes.append(f"{outright} conversations of {histories.title} say {axis.title} outright and are not taken")
         if len(rows) < count:

@@ -142,6 +142,16 @@ def test_a_conversation_that_says_outright_what_varies_is_not_taken_for_that_axi
     assert {one.id for one in both.chosen(values, [ATTRIBUTES["age"]], 0)} == {"p", "o"}
 
 
+@given(st.integers(0, 500))
+def test_conversations_of_different_people_come_before_a_second_one_of_the_same(seed):
+    writers = ["ada", "ada", "ada", "bob", "bob", "eve", "", ""]
+    turns = tuple(TURNS)
+    mixed = [History(id=str(n), persona={}, turns=turns, writer=writer) for n, writer in enumerate(writers)]
+    taken = [one.writer or one.id for one in HistorySet(tuple(mixed), "t", "s").chosen({}, [], seed)]
+    assert set(taken[:5]) == {"ada", "bob", "eve", "6", "7"}
+    assert set(taken[5:7]) == {"ada", "bob"}
+
+
 def test_a_conversation_written_for_one_axis_serves_it_and_its_combinations_alone(tmp_path):
     found = read_histories(written(tmp_path / "own.jsonl", LINE | {"axis": "gender"}, LINE | {"id": "b"}))
 
@@ -221,6 +231,7 @@ def test_of_several_answers_in_prism_the_preferred_one_is_kept(tmp_path):
         "Also.",
     ]
     assert found.histories[0].persona == {"gender": "female", "age": "18-34", "race-ethnicity": "asian"}
+    assert found.histories[0].writer == "user0"
     assert histories_from(tmp_path).histories == found.histories
 
 
