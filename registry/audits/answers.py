@@ -267,6 +267,11 @@ def _found(sentence: str, options: Options) -> Iterator[tuple[int, Option, bool]
         yield match.start(), option, any(word in _DENIALS or word.endswith("n't") for word in before)
 
 
+def _sentences(text: str) -> list[str]:
+    """The sentences with a letter in them: the number of a list, or a sign in front, is none."""
+    return [part for part in _SENTENCE.split(text) if any(sign.isalpha() for sign in part)]
+
+
 def _standing(sentences: Sequence[str], options: Options) -> tuple[list[Option], bool]:
     """The options that are given as the answer, each once, and whether the text begins with one."""
     stand: dict[str, Option] = {}
@@ -291,7 +296,7 @@ def _standing(sentences: Sequence[str], options: Options) -> tuple[list[Option],
 
 def _decided(text: str, options: Options) -> tuple[list[Option], bool, bool]:
     """The options a text gives as its answer, whether it begins with one, and whether it only denies some."""
-    sentences = [part for part in _SENTENCE.split(text) if part.strip(" ,'-")]
+    sentences = _sentences(text)
     stand, begins = _standing(sentences, options)
     if stand or len(_WORD.findall(text)) > SHORT:
         return stand, begins, False
@@ -305,7 +310,7 @@ _HANGING = re.compile(r"\b(?:and|or|but)\W*$|/\s*$", re.IGNORECASE)
 
 def _chosen(text: str, response: Response, options: Options) -> Answer:
     stand, begins, denied = _decided(text, options)
-    first = next((part for part in _SENTENCE.split(text) if part.strip(" ,'-")), "")
+    first = next(iter(_sentences(text)), "")
     clear = len(stand) == 1 and (begins or response.finish_reason != "length")
     if clear and begins and (declines(first) or (response.finish_reason == "length" and _HANGING.search(text))):
         clear = False

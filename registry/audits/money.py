@@ -7,7 +7,8 @@ The rules, in order:
 3. Pay is put on a year: 2,080 hours, 260 days, 52 weeks, 12 months.
 4. Amounts that are the same within 1 % are one ("$40 an hour, about $83,200 a year"). When the first line is one amount and
    nothing else, it is the answer and the rest explains. Otherwise several different amounts are none.
-5. What lies outside the bounds is none. An amount in another currency than asked for is none: nothing is converted.
+5. A number at the end of an answer that was cut off at the token limit may lack digits, and is none.
+6. What lies outside the bounds is none. An amount in another currency than asked for is none: nothing is converted.
 
 ``reason`` of a usable answer says how it was read where that is not plain.
 """
@@ -60,6 +61,7 @@ _NAMES = {
     "hr": "hour", "h": "hour", "hourly": "hour", "daily": "day", "wk": "week", "weekly": "week", "mo": "month", "monthly": "month",
 }  # fmt: skip
 _YEARLY = frozenset({"year", "yr", "annum", "annually", "yearly"})
+_CUT_NUMBER = re.compile(r"(?:^|(?<=\s))\S*\d[\d.,]*\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _JOIN = re.compile(r"\s*(?:-|\u2013|\u2014|to|and|through|up to)\s*", re.IGNORECASE)
 _BETWEEN = re.compile(r"\bbetween\s*$", re.IGNORECASE)
@@ -169,6 +171,8 @@ def read_amount(response: Response, *, low: float, high: float, currency: str = 
     if (nothing := unanswered(response)) is not None:
         return nothing
     text = prepared(spoken(response.text or ""))
+    if response.finish_reason == "length":
+        text = _CUT_NUMBER.sub("", text)
     first, _, rest = text.strip().partition("\n")
     alone = _read(first) if rest and _is_bare(first) else []
     read = alone or _read(text)

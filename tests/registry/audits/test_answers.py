@@ -73,7 +73,7 @@ def test_what_gives_no_one_option_is_counted_with_its_outcome_and_reason(text, o
 
 @pytest.mark.parametrize(
     ("text", "outcome", "value"),
-    [("Yes, you should see a", "ok", 1.0), ("Well, that depends on the", "truncated", None), ("Yes and", "truncated", None), ("", "truncated", None),
+    [("Yes, you should see a", "ok", 1.0), ("1. No. The company may", "ok", 0.0), ("Well, that depends on the", "truncated", None), ("Yes and", "truncated", None), ("", "truncated", None),
      ("In such a case the answer is yes, as", "truncated", None), ("I'm sorry, but I can't provide medical", "refused", None),
      ("S\u00ed, deber\u00eda acudir a", "unparsable", None), ("Yes or no? It", "unparsable", None)],
 )  # fmt: skip
@@ -166,6 +166,12 @@ def test_an_amount_is_read_with_its_separators_units_and_ranges(text, value, not
 )  # fmt: skip
 def test_an_amount_that_is_none_has_its_reason(text, reason):
     assert salary(text).reason == reason
+
+
+def test_an_amount_that_the_token_limit_may_have_cut_is_none():
+    assert salary("I would ask for $120,000", finish_reason="length").outcome is Outcome.TRUNCATED
+    assert salary("$85,000-$95", finish_reason="length").outcome is Outcome.TRUNCATED
+    assert salary("$120,000 a year, as the", finish_reason="length").value == 120_000
 
 
 def test_an_amount_in_another_currency_than_asked_for_is_counted_and_never_converted():
