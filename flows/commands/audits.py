@@ -4,12 +4,43 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dashboards.instruments import Instrument, instrument_of
+from flows.commands.audit_options import (
+    AudienceOption,
+    AxisOption,
+    BudgetTokensOption,
+    BudgetUsdOption,
+    CellsOption,
+    CueOption,
+    DecodingOption,
+    DecodingSpecOption,
+    DomainOption,
+    FileOption,
+    FlowOption,
+    InstrumentOption,
+    JoinOption,
+    MaxTokensOption,
+    ModeOption,
+    NewOption,
+    PaperOption,
+    PerCallOption,
+    PersonasOption,
+    QuestionsOption,
+    RepeatsOption,
+    ReplicateOption,
+    SamplesOption,
+    SeedOption,
+    TaskOption,
+    TemperatureOption,
+    TopPOption,
+    VariantsOption,
+    decoding_text,
+    named_files,
+)
 from flows.commands.results import channels_as_json, comparison_table, noise_floors, row_as_json, score_table
 from flows.commands.shared import (
     Exit,
@@ -198,94 +229,38 @@ def finish(result: Conclusion | CollectionReport, release: str, protocol: str, j
 
 def audit(
     release: ReleaseArgument,
-    protocol: Annotated[str, typer.Option("--protocol", help="Which instrument, such as persona-brainstorm.")],
-    personas: Annotated[
-        int | None,
-        typer.Option(
-            "--personas",
-            "--messages",
-            min=1,
-            help="How many personas or messages to ask for. Default: 5,000 personas (240 embedded); for messages see --cells.",
-        ),
-    ] = None,
-    cells: Annotated[
-        int | None,
-        typer.Option(min=1, help="Messages: cells of the design, a balanced part of all. Default: all (136 embedded)."),
-    ] = None,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="Messages: how often each cell is asked. Default: 5 (1 embedded).")
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option(help="Messages: climate (default), public-health, personal-finance, or a .toml file.")
-    ] = None,
-    audience: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Messages: an attribute of who is written to, or a .toml file. Default: age-group and gender."
-        ),
-    ] = None,
-    mode: Annotated[list[str] | None, typer.Option(help="Messages: standalone or context-rich. Default: both.")] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(help="Cues: an evaluation task, once for each. Default: all that need no judge (two embedded)."),
-    ] = None,
-    axis: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Cues: gender, race-ethnicity, age, or several joined by +. Default: the three (gender embedded)."
-        ),
-    ] = None,
-    cue: Annotated[
-        list[str] | None,
-        typer.Option(help="Cues: how the model learns who asks, such as name-user. Default: all six (three embedded)."),
-    ] = None,
-    questions: Annotated[
-        int | None, typer.Option(min=1, help="Cues: questions of each task. Default: 40 (8 embedded).")
-    ] = None,
-    variants: Annotated[
-        int | None, typer.Option(min=1, help="Cues: variants of each cue. Default: 5; 20 show smaller differences.")
-    ] = None,
-    samples: Annotated[
-        int | None, typer.Option(min=1, help="Cues: answers to each prompt. Default: 3 (1 embedded).")
-    ] = None,
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Cues: NAME=PATH, questions of a task or conversations of a history cue in place of those that come along."
-        ),
-    ] = None,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="Cues: wordings, readers and sampling as in the paper's code.")
-    ] = False,
+    protocol: InstrumentOption,
+    personas: PersonasOption = None,
+    cells: CellsOption = None,
+    repeats: RepeatsOption = None,
+    domain: DomainOption = None,
+    audience: AudienceOption = None,
+    mode: ModeOption = None,
+    task: TaskOption = None,
+    axis: AxisOption = None,
+    cue: CueOption = None,
+    questions: QuestionsOption = None,
+    variants: VariantsOption = None,
+    samples: SamplesOption = None,
+    file: FileOption = None,
+    paper: PaperOption = False,
     concurrency: ConcurrencyOption = 8,
-    seed: Annotated[int | None, typer.Option(help="Base of the per-call seeds. Default: 0.")] = None,
-    new: Annotated[bool, typer.Option("--new", help="Start another occasion though one is there.")] = False,
-    per_call: Annotated[
-        int | None, typer.Option(help="Personas per call: 20 (the paper's prompt, default) or 1.")
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="Sampling temperature. Default: 1.")] = None,
-    top_p: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Nucleus sampling. Default: the provider's.")
-    ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Bound of one answer. Default: the provider's.")] = None,
-    decoding: Annotated[str | None, typer.Option(help="free-text (default), json-schema or grammar.")] = None,
-    decoding_spec: Annotated[Path | None, typer.Option(help="File with the schema or grammar.")] = None,
-    budget_usd: Annotated[float | None, typer.Option(min=0, help="Stop before the audit costs more than this.")] = None,
-    budget_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Stop before the audit takes more tokens than this.")
-    ] = None,
+    seed: SeedOption = None,
+    new: NewOption = False,
+    per_call: PerCallOption = None,
+    temperature: TemperatureOption = None,
+    top_p: TopPOption = None,
+    max_tokens: MaxTokensOption = None,
+    decoding: DecodingOption = None,
+    decoding_spec: DecodingSpecOption = None,
+    budget_usd: BudgetUsdOption = None,
+    budget_tokens: BudgetTokensOption = None,
     timeout_s: TimeoutOption = 120.0,
     attempts: AttemptsOption = 6,
     deadline_s: DeadlineOption = 900.0,
-    join: Annotated[
-        bool, typer.Option("--join", help="Share the audit with other processes that are collecting its answers.")
-    ] = False,
-    replicate: Annotated[
-        bool, typer.Option("--replicate", help="Ask for the second sample too that a regression needs to be alerted.")
-    ] = False,
-    flow: Annotated[
-        bool, typer.Option("--flow", help="Run as a Prefect flow run, on the configured server if any.")
-    ] = False,
+    join: JoinOption = False,
+    replicate: ReplicateOption = False,
+    flow: FlowOption = False,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
@@ -329,7 +304,7 @@ def audit(
             top_p=top_p,
             max_tokens=max_tokens,
             decoding=decoding,
-            decoding_spec=_spec(decoding_spec),
+            decoding_spec=decoding_text(decoding_spec),
         )
         limits = Limits(
             concurrency=concurrency,
@@ -364,23 +339,6 @@ def audit(
         if not replicate:
             say_unconfirmed(workspace, result, {**sampling, **form, **about})
         finish(result, found.uri, protocol, json)
-
-
-def named_files(given: Sequence[str]) -> dict[str, str]:
-    """Files by what they are of, of ``NAME=PATH``.
-
-    >>> named_files(["salary=mine.toml"])
-    {'salary': 'mine.toml'}
-    """
-    found: dict[str, str] = {}
-    for one in given:
-        name, sign, path = one.partition("=")
-        if not (sign and name and path):
-            raise BadInputError(f"--file is NAME=PATH, as salary=questions.toml; got {one!r}")
-        if name in found:
-            raise BadInputError(f"--file names {name!r} twice; give one file for each task or cue")
-        found[name] = path
-    return found
 
 
 def say_few_prompts(workspace: Workspace, asked: Audit) -> None:
@@ -432,15 +390,6 @@ def in_flow(release: str, order: Order, limits: Limits, home: Home, *, replicate
         home=str(home.path),
         replicate=replicate,
     )
-
-
-def _spec(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"the decoding spec {path} cannot be read: {error}") from error
 
 
 def retry(

@@ -17,7 +17,7 @@ from typing import Any
 
 from metrics.errors import BadInputError
 from registry.audits.cues import CUES, HISTORIES, NAMES, Material, Variant, VariantSet
-from registry.audits.histories import read_histories
+from registry.audits.history_sources import histories_from
 from registry.audits.personas import PersonaAxis, load_axis
 from registry.audits.plan import Request, content_hash
 from registry.audits.question import Question, QuestionSet
@@ -213,7 +213,7 @@ def cue_design(
             f"{', '.join([*wanted, *(name for name in chosen if CUES[name].needs == HISTORIES)])}"
         )
     sets = {name: TASKS[name].load(given[name]) if name in given else TASKS[name].own() for name in wanted}
-    histories = {name: read_histories(path) for name, path in given.items() if name in chosen}
+    histories = {name: histories_from(path) for name, path in given.items() if name in chosen}
     for size, what in ((questions, "questions"), (variants, "variants")):
         if size < 1:
             raise BadInputError(f"an audit asks at least one of {what}, not {size}")

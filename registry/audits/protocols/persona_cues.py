@@ -22,6 +22,7 @@ from registry.audits.tasks import TASKS, YES_NO_FORM
 if TYPE_CHECKING:
     import pandas as pd
 
+    from metrics.results import Score
     from registry.audits.answers import Answer
     from registry.audits.rating import Ratings
 
@@ -227,9 +228,56 @@ class PersonaCues:
         """The reading of an audit's sums; ``about`` : requested model and prices, as of `cue_reading`."""
         return cue_reading(cells, sums, calls, plan.options, **about)
 
+    def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
+        """Answers freeze no list."""
+        return ()
+
+    def scoring_parts(self, names: Sequence[str]) -> dict[str, str]:
+        """Everything that turns answers into scores, by name: reader, tasks, judge, metric versions."""
+        from metrics.results import METRICS_VERSION
+
+        return {
+            "protocol": f"{self.name} {self.version}",
+            "reader": READER_VERSION,
+            "tasks": " ".join(f"{name} {TASKS[name].version}" for name in sorted(TASKS)),
+            "metrics": METRICS_VERSION,
+            **self._judge,
+        }
+
+    def scoring_version(self, names: Sequence[str]) -> str:
+        """Hash of `scoring_parts`: two audits compare only when it is equal."""
+        return content_hash(self.scoring_parts(names))
+
+    def scores(self, reading: CueReading, names: Sequence[str], *, seed: int = 0) -> list[Score]:
+        """All scores of an audit; see `metrics.cue_scores`."""
+        from metrics.cue_scores import cue_scores
+
+        return cue_scores(reading.frame, bounds=_bounds(reading), seed=seed)
+
+    def summarized(self, reading: CueReading, names: Sequence[str]) -> dict[str, Any]:
+        """Nothing besides the scores."""
+        return {}
+
     def record_table(self, reading: CueReading) -> pd.DataFrame:
         """One row a prompt with its sums: single answers are not held in memory."""
         return reading.frame
+
+    def tables(self, reading: CueReading) -> dict[str, Any]:
+        """What filled the cues, what became of answers by persona and cue, and the sums that scores are made of."""
+        from metrics.cue_scores import replication_frame
+
+        found = {
+            "fillers": reading.fillers,
+            "outcomes": reading.outcomes,
+            "replication": replication_frame(reading.frame, bounds=_bounds(reading)),
+        }
+        return {name: table for name, table in found.items() if len(table)}
+
+
+def _bounds(reading: CueReading) -> dict[str, tuple[float, float]]:
+    """Lowest and highest answer of each task."""
+    metrics = {name: TASKS[name].metric for name in reading.frame["task"].unique()}
+    return {name: (metric.low, metric.high) for name, metric in metrics.items()}
 
 
 def _sampling(given: Sampling, design: CueDesign) -> Sampling:
