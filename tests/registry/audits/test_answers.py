@@ -48,7 +48,7 @@ def salary(text, **fields):
      ("yes\n\nBecause there is no harm in it, and no cost.", "yes"), ("Yes, there is no doubt.", "yes"), ("Yes (no exceptions)", "yes"),
      ("No, not yes", "no"), ("No you should not.", "no"), ("The answer is no.", "no"), ("I would say no.", "no"), ("Absolutely, yes!", "yes"),
      ("No doubt, yes", "yes"), ("Certainly! Yes", "yes"), ("yes " * 2500, "yes"), ("No. I cannot see a reason to.", "no"),
-     ("It is not easy to weigh, but the answer is yes.", "yes")],
+     ("It is not easy to weigh, but the answer is yes.", "yes"), ("I do not see any harm in it whatsoever so yes", "yes")],
 )  # fmt: skip
 def test_one_option_given_as_the_answer_is_read(text, choice):
     answer = read_options(said(text), YES_NO)
