@@ -8,7 +8,6 @@ and conversations have long become others.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -67,17 +66,9 @@ class CueDesign:
         )
 
     def chosen(self, task: str) -> tuple[Question, ...]:
-        """The questions of a task that are asked: both polarities in turn, else in an order that follows from the ids alone."""
-
-        def place(question: Question) -> str:
-            return hashlib.sha256(question.id.encode()).hexdigest()
-
-        kinds = [
-            sorted((q for q in self.tasks[task].questions if q.reverse is turned), key=place)
-            for turned in (False, True)
-        ]
-        in_turn = (question for pair in itertools.zip_longest(*kinds) for question in pair if question is not None)
-        return tuple(itertools.islice(in_turn, self.questions))
+        """The questions of a task that are asked, topics and polarities in turn."""
+        found = self.tasks[task]
+        return found.first(min(self.questions, len(found.questions)))
 
     @property
     def size(self) -> int:
