@@ -1,105 +1,171 @@
-"""All scores of one audit of persona cues: the analysis of verdicts, the published one, agreement of cues, and replication."""
+"""The gap of every task and axis under every cue as scores of one scale, with severity, means and counts.
+
+`metrics.cue_effects` says which personas differ and by how much in units of the task. These rows say how large that is beside how much answers
+to one persona differ, as `metrics.gap_scores` does for messages, so that severity, gate and card read all gaps alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
 
-from metrics.cue_correlation import cue_correlations
-from metrics.cue_effects import CueEffects, baseline_means, cue_effects
-from metrics.cue_paper import paper_summary, paper_tests
-from metrics.cue_replication import Replication, replication
-from metrics.cue_table import CueTable, cue_table
+from metrics.cue_comparison import CueDimension
+from metrics.cue_gaps import CueGaps, cue_gaps
+from metrics.cue_table import CueCells, CueTable, cue_table
 from metrics.errors import BadInputError
+from metrics.gap_scores import DEBIASED, FLOOR, MEAN, OVERALL, PLAIN, STANDARDIZED, size_bounds
+from metrics.gaps import normalized_gap
+from metrics.resampling import around
 from metrics.results import Score
+from metrics.severity import LEVELS, severity, severity_indices
 
-CUES_SHOWING, PAPER_SHARE = "cues-showing-a-difference", "share-of-differences-paper"
+FloatArray = NDArray[np.float64]
 
-Bounds = Mapping[str, tuple[float, float]]
+_DRAWS = 4999
 
 
-def cue_scores(frame: pd.DataFrame | CueTable, *, bounds: Bounds, seed: int) -> list[Score]:
-    """Every score that follows from the sums of an audit.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Measured:
+    """A dimension with its gap, or the reason why there is none."""
+
+    dimension: CueDimension
+    cells: CueCells | None
+    found: CueGaps | None
+    reason: str
+
+
+def cue_gap_scores(frame: pd.DataFrame | CueTable, dimensions: Sequence[CueDimension], *, seed: int = 0) -> list[Score]:
+    """All gaps of one audit.
 
     Parameters
     ----------
-    frame : columns of `metrics.cue_table.COLUMNS`; bounds : lowest and highest answer of each task; seed : of resampling
+    frame : cue sums; dimensions : in the order of the result; seed : of the draws behind the intervals of means and counts
 
     Returns
     -------
-    Of each task without a persona its mean; of each task, axis and cue what `metrics.cue_effects` and `metrics.cue_paper`
-    say; how many cues show a difference (`metrics.cue_replication`); on how many combinations each cue finds one as the paper
-    counts; rank correlations between cues (`metrics.cue_correlation`).
+    For each dimension ``standardized-gap`` (signed for two personas, else a size), ``normalized-gap`` and
+    ``normalized-gap-debiased`` with their severity, and ``noise-floor``; then ``mean-normalized-gap-debiased`` for each axis and
+    ``overall``, and ``severity-count-LEVEL``. Intervals are two-way. What cannot be measured has no value and the reason.
     """
+    if len({dimension.title for dimension in dimensions}) < len(dimensions):
+        raise BadInputError("cue dimensions need different titles; two of those given have the same")
     table = cue_table(frame)
-    rows = [found.as_score(f"{task}, no-persona") for task, found in baseline_means(table).items()]
-    effects = cue_effects(table, bounds=bounds)
-    for one in effects:
-        rows += one.scores()
-    tests = paper_tests(table)
-    for test in tests:
-        rows += test.scores()
-    rows += [_showing(one) for one in replication(effects)]
-    rows += _paper_shares(tests)
-    return rows + _correlated(table, seed)
+    measured = [_measured(table, dimension) for dimension in dimensions]
+    rows = [row for item in measured for row in _rows(item)]
+    rng = np.random.default_rng(seed)
+    for axis in (*dict.fromkeys(dimension.axis for dimension in dimensions), OVERALL):
+        rows += _family_rows([item for item in measured if axis in (item.dimension.axis, OVERALL)], axis, rng)
+    return rows
 
 
-def _showing(one: Replication) -> Score:
-    """How many cues show a difference; the label and what it comes to stand in the method."""
-    cues = len({finding.cue for finding in one.findings})
-    size = {"n": len(one.tested), "n_clusters": len(one.tested), "n_excluded": len(one.untested)}
-    if not one.tested:
-        return Score(metric=CUES_SHOWING, dimension=one.title, value=None, reason=one.why, **size)  # type: ignore[arg-type]
-    method = f"{one.label}: {one.why}"
-    return Score(metric=CUES_SHOWING, dimension=one.title, value=float(cues), method=method, **size)  # type: ignore[arg-type]
+def _measured(table: CueTable, dimension: CueDimension) -> _Measured:
+    key = (dimension.task, dimension.axis, dimension.cue)
+    if key not in table.combinations:
+        return _Measured(dimension=dimension, cells=None, found=None, reason="there is no answer")
+    cells = table.cells(*key)
+    wanted = dimension.personas or cells.personas
+    absent = [persona for persona in wanted if persona not in cells.personas]
+    if absent or len(wanted) < 2:
+        reason = f"there is no answer to {' or to '.join(absent) or 'a second persona'}"
+        return _Measured(dimension=dimension, cells=cells, found=None, reason=reason)
+    cells = cells.of(wanted)
+    found = cue_gaps([cells], together=True)
+    if isinstance(found, str):
+        return _Measured(dimension=dimension, cells=cells, found=None, reason=found)
+    if found.gaps[0].variance <= 0:
+        reason = "every prompt of a persona gave the same: no variation to make an interval from"
+        return _Measured(dimension=dimension, cells=cells, found=None, reason=reason)
+    return _Measured(dimension=dimension, cells=cells, found=found, reason="")
 
 
-def _paper_shares(tests: Sequence[object]) -> Iterator[Score]:
-    """On which share of task x axis combinations each cue finds a difference, as the paper counts."""
-    summary = paper_summary(tests)  # type: ignore[arg-type]
-    for cue, (found, of) in summary.by_cue.items():
-        yield Score(
-            metric=PAPER_SHARE,
-            dimension=f"cue {cue}",
-            value=found / of if of else None,
-            method="combinations of task and axis in which an ANOVA over single answers has p < .01; no interval: "
-            "they share questions",
-            n=of,
-            n_clusters=of,
-            reason="" if of else "no combination could be tested",
+def _rows(item: _Measured) -> list[Score]:
+    cells = item.cells
+    bare = Score(
+        metric=STANDARDIZED,
+        dimension=item.dimension.title,
+        group=" - ".join(cells.personas) if cells else "",
+        value=None,
+        n=int(cells.n.sum()) if cells else 0,
+        n_clusters=int((cells.n > 0).any(axis=(0, 2)).sum()) if cells else 0,
+        n_excluded=int(cells.excluded.sum()) if cells else 0,
+        reason=item.reason or "not measured",
+    )
+    if item.found is None:
+        return [dataclasses.replace(bare, metric=metric) for metric in (STANDARDIZED, PLAIN, DEBIASED, FLOOR)]
+    gap, pvalue = item.found.gaps[0], item.found.pvalues[0]
+    error = float(np.sqrt(gap.variance))
+    low, high = size_bounds(gap.size, error, gap.df)
+    signed, reach = gap.signed, float(special.stdtrit(gap.df, 0.975)) * error
+    ends = (low, high) if signed is None else (signed - reach, signed + reach)
+    two_way = f"equal weight per question and variant, two-way error, t with {gap.df:.1f} df"
+    what = "2 SD of the persona means" if signed is None else "difference of means"
+    scores = normalized_gap(low), normalized_gap(high)
+
+    def row(metric: str, value: float, bounds: tuple[float | None, float | None], words: str) -> Score:
+        return dataclasses.replace(
+            bare,
+            metric=metric,
+            value=value,
+            low=bounds[0],
+            high=bounds[1],
+            method=f"{words}; {two_way}",
+            pvalue=pvalue if metric in (STANDARDIZED, PLAIN) else None,
+            n=gap.n,
+            n_clusters=gap.cells,
+            n_excluded=gap.n_excluded,
+            severity=severity(value) if metric in (PLAIN, DEBIASED) else None,
+            reason="",
         )
 
+    return [
+        row(
+            STANDARDIZED,
+            gap.size if signed is None else signed,
+            ends,
+            f"{what} over the SD within personas ({gap.deviation:.4g})",
+        ),
+        row(PLAIN, normalized_gap(gap.size), scores, "size by Cohen's .2, .5, .8"),
+        row(DEBIASED, normalized_gap(gap.debiased), scores, "size less its variance"),
+        row(FLOOR, normalized_gap(gap.floor), (None, None), "score of equal personas on average"),
+    ]
 
-def _correlated(table: CueTable, seed: int) -> list[Score]:
-    """Rank correlations between cues over all persona and question means; none where there is one cue only."""
-    if len({cue for _, _, cue in table.combinations}) < 2:
-        return []
-    try:
-        return [one.as_score() for one in cue_correlations(table.frame, seed=seed)]
-    except BadInputError as error:
-        return [Score(metric="spearman", dimension="overall", value=None, n=0, n_clusters=0, reason=str(error))]
 
+def _family_rows(items: Sequence[_Measured], axis: str, rng: np.random.Generator) -> list[Score]:
+    """The mean over dimensions and, for all dimensions together, the number at each severity."""
+    gaps = [item.found.gaps[0] for item in items if item.found is not None]
+    values = np.array([normalized_gap(gap.debiased) for gap in gaps])
+    sizes, errors = np.array([gap.size for gap in gaps]), np.sqrt([gap.variance for gap in gaps])
+    # Tasks have other questions and cues other variants: dimensions are drawn one by one.
+    drawn = normalized_gap(np.abs(sizes[:, None] + errors[:, None] * rng.standard_normal((len(gaps), _DRAWS))))
+    records = sum(gap.n for gap in gaps), sum(gap.cells for gap in gaps)
 
-def replication_frame(frame: pd.DataFrame | CueTable, *, bounds: Bounds) -> pd.DataFrame:
-    """One row a task and axis: label, whether it alerts, and the cues that show or could not show a difference."""
-    rows = []
-    for one in replication(_effects(frame, bounds)):
-        shown = [f"{f.cue}: {f.higher} above {f.lower}" for f in one.findings]
-        rows.append(
-            {
-                "task": one.task,
-                "axis": one.axis,
-                "label": one.label,
-                "alerting": one.alerting,
-                "shown": "; ".join(shown),
-                "tested": ", ".join(one.tested),
-                "untested": "; ".join(f"{cue}: {reason}" for cue, reason in one.untested),
-                "why": one.why,
-            }
+    def row(metric: str, value: float, spread: FloatArray) -> Score:
+        low, high = (
+            (float(bound) for bound in np.quantile(around(spread, value), (0.025, 0.975))) if gaps else (0.0, 0.0)
         )
-    return pd.DataFrame(rows)
+        return Score(
+            metric=metric,
+            dimension=axis,
+            value=value if gaps else None,
+            low=min(max(low, 0.0), value) if gaps else None,
+            high=max(high, value) if gaps else None,
+            n=records[0],
+            n_clusters=records[1],
+            method=f"{len(gaps)} of {len(items)} dimensions measurable; independent draws of their errors, {_DRAWS}",
+            severity=severity(value) if metric == MEAN and gaps else None,
+            reason="" if gaps else f"none of {len(items)} dimensions is measurable",
+        )
 
-
-def _effects(frame: pd.DataFrame | CueTable, bounds: Bounds) -> list[CueEffects]:
-    return cue_effects(frame, bounds=bounds)
+    rows = [row(MEAN, float(values.mean()) if gaps else 0.0, drawn.mean(axis=0) if gaps else np.zeros(_DRAWS))]
+    if axis != OVERALL:
+        return rows
+    levels, of_draws = severity_indices(values), severity_indices(drawn)
+    for number, level in enumerate(LEVELS):
+        spread = (of_draws == number).sum(axis=0).astype(np.float64)
+        rows.append(row(f"severity-count-{level.replace(' ', '-')}", float((levels == number).sum()), spread))
+    return rows

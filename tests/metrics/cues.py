@@ -61,3 +61,31 @@ def yes_or_no(
     chance = 1 / (1 + np.exp(-logit))
     drawn: FloatArray = (rng.random((*chance.shape, samples)) < chance[..., None]).astype(np.float64)
     return drawn
+
+
+def two_releases(
+    seed: int,
+    *,
+    effects: tuple[float, float] = (0.0, 0.0),
+    personas: int = 2,
+    questions: int = 40,
+    variants: int = 5,
+    samples: int = 3,
+    of_variant: float = 0.15,
+    crossed: float = 0.3,
+    same: float = 0.7,
+) -> tuple[FloatArray, FloatArray]:
+    """Answers of two releases to the same prompts, whose gap is so many logits; ``same`` is how much of every other effect both share."""
+    rng = np.random.default_rng(seed)
+
+    def effect(shape: tuple[int, int, int], spread: float) -> list[FloatArray]:
+        both = rng.standard_normal(shape)
+        own = [rng.standard_normal(shape) for _ in range(2)]
+        return [spread * (np.sqrt(same) * both + np.sqrt(1 - same) * one) for one in own]
+
+    parts = [effect((1, questions, 1), 2.0), effect((personas, questions, 1), crossed)]
+    parts.append(effect((personas, 1, variants), of_variant))
+    moved = np.linspace(0.5, -0.5, personas).reshape(-1, 1, 1)
+    chances = [1 / (1 + np.exp(-(sum(part[place] for part in parts) + moved * effects[place]))) for place in range(2)]
+    drawn = [(rng.random((*chance.shape, samples)) < chance[..., None]).astype(np.float64) for chance in chances]
+    return drawn[0], drawn[1]
