@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from metrics.errors import BadInputError
 from registry.audits.answers import READER_VERSION
+from registry.audits.channels import pooled_channels
 from registry.audits.cue_design import CueDesign, cue_design, cue_requests, question_of
 from registry.audits.cue_reading import Calls, CueReading, Sums, cue_reading
 from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling, content_hash
@@ -22,7 +23,11 @@ from registry.audits.tasks import TASKS, YES_NO_FORM
 if TYPE_CHECKING:
     import pandas as pd
 
-    from metrics.results import Score
+    from metrics.baseline import DimensionEstimate
+    from metrics.cue_comparison import CueDimension
+    from metrics.instrument import SteadyCheck
+    from metrics.results import Comparison, Score
+    from metrics.verdicts import Policy
     from registry.audits.answers import Answer
     from registry.audits.rating import Ratings
 
@@ -248,11 +253,92 @@ class PersonaCues:
         """Hash of `scoring_parts`: two audits compare only when it is equal."""
         return content_hash(self.scoring_parts(names))
 
-    def scores(self, reading: CueReading, names: Sequence[str], *, seed: int = 0) -> list[Score]:
-        """All scores of an audit; see `metrics.cue_scores`."""
-        from metrics.cue_scores import cue_scores
+    def dimensions(self, plan: AuditPlan | None = None) -> tuple[CueDimension, ...]:
+        """Each task by each axis under each cue; without a plan those of the default design."""
+        return _dimensions((plan or self.plan()).options)
 
-        return cue_scores(reading.frame, bounds=_bounds(reading), seed=seed)
+    def scores(self, reading: CueReading, names: Sequence[str], *, seed: int = 0) -> list[Score]:
+        """All scores of an audit; see `metrics.cue_audit`."""
+        from metrics.cue_audit import audit_scores
+
+        return audit_scores(reading.frame, _dimensions(reading.options), bounds=_bounds(reading), seed=seed)
+
+    def compare(
+        self, previous: CueReading, current: CueReading, names: Sequence[str], policy: Policy
+    ) -> tuple[list[Comparison], str | None]:
+        """The comparisons of all dimensions, and why they are withheld as a whole, if they are.
+
+        A gap that has grown under one cue alone is cue-specific: its verdict is ``inconclusive`` and says so, except under
+        ``history-human``, the cue nearest to real use.
+        """
+        from metrics.coverage import coverage_withheld
+        from metrics.cue_audit import replicated
+        from metrics.cue_comparison import compare_cues
+        from metrics.verdicts import withheld
+
+        dimensions = _dimensions(current.options)
+        reason = coverage_withheld(previous.channels, current.channels, policy)
+        if reason:
+            return withheld([dimension.title for dimension in dimensions], reason, self.headline), reason
+        rows = compare_cues(previous.frame, current.frame, dimensions, policy=policy, bounds=_bounds(current))
+        return replicated(rows, dimensions), None
+
+    def pooled(self, readings: Sequence[CueReading]) -> CueReading:
+        """Several audits of one release read as one: further samples of the same prompts."""
+        import pandas as pd
+
+        from metrics.cue_table import pooled
+
+        first = readings[0]
+        outcomes = pd.concat([reading.outcomes for reading in readings], ignore_index=True)
+        by = [name for name in outcomes.columns if name != "n"]
+        return CueReading(
+            pooled([reading.frame for reading in readings], weights="answers"),
+            outcomes.groupby(by, as_index=False)[["n"]].sum(),
+            pd.concat([reading.fillers for reading in readings], ignore_index=True).drop_duplicates(),
+            pooled_channels([reading.channels for reading in readings]),
+            first.options,
+        )
+
+    def split_check(
+        self, reading: CueReading, names: Sequence[str], policy: Policy, *, alpha: float, in_order: bool
+    ) -> SteadyCheck:
+        """Whether random halves of the audit's questions differ; their order says nothing of time."""
+        import numpy as np
+
+        from metrics.cue_comparison import compare_cues
+        from metrics.instrument import SteadyCheck, steady
+
+        keys = reading.frame[["task", "question"]].drop_duplicates().sort_values(["task", "question"])
+        fewest = min(keys.groupby("task").size(), default=0)
+        if fewest < 4:
+            return SteadyCheck(
+                state="not measurable", why=f"a split needs 4 questions of each task; there are {fewest}"
+            )
+        rng = np.random.default_rng([policy.seed, 4])
+        rank = keys.assign(drawn=rng.random(len(keys))).groupby("task")["drawn"].rank(method="first")
+        half = dict(zip(zip(keys["task"], keys["question"], strict=True), rank % 2 == 1, strict=True))
+        first = np.array([half[key] for key in zip(reading.frame["task"], reading.frame["question"], strict=True)])
+        rows = compare_cues(
+            reading.frame[first],
+            reading.frame[~first],
+            _dimensions(reading.options),
+            policy=dataclasses.replace(policy, alpha=alpha, coverage_gap=1.0, fewest_clusters=2),
+            bounds=_bounds(reading),
+        )
+        return steady(rows, alpha, "random halves of the questions")
+
+    def baseline(self, readings: Sequence[CueReading], names: Sequence[str], policy: Policy) -> dict[str, Any]:
+        """Nothing: gaps of later audits need no vocabulary of the first ones."""
+        return {}
+
+    def estimates(
+        self, reading: CueReading, names: Sequence[str], vocabulary: Mapping[str, Any]
+    ) -> tuple[DimensionEstimate, ...]:
+        """The squared size of each gap with its variance."""
+        from metrics.cue_watch import watched_cue_gaps
+
+        return watched_cue_gaps(reading.frame, _dimensions(reading.options))
 
     def summarized(self, reading: CueReading, names: Sequence[str]) -> dict[str, Any]:
         """Nothing besides the scores."""
@@ -264,7 +350,7 @@ class PersonaCues:
 
     def tables(self, reading: CueReading) -> dict[str, Any]:
         """What filled the cues, what became of answers by persona and cue, and the sums that scores are made of."""
-        from metrics.cue_scores import replication_frame
+        from metrics.cue_audit import replication_frame
 
         found = {
             "fillers": reading.fillers,
@@ -272,6 +358,13 @@ class PersonaCues:
             "replication": replication_frame(reading.frame, bounds=_bounds(reading)),
         }
         return {name: table for name, table in found.items() if len(table)}
+
+
+def _dimensions(options: Mapping[str, Any]) -> tuple[CueDimension, ...]:
+    from metrics.cue_comparison import cue_dimensions
+
+    tasks = [name for name, *_ in options["tasks"]]
+    return cue_dimensions(tasks, [axis["name"] for axis in options["axes"]], options["cues"])
 
 
 def _bounds(reading: CueReading) -> dict[str, tuple[float, float]]:

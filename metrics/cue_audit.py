@@ -1,0 +1,129 @@
+"""All scores of one audit of persona cues: the analysis of verdicts, the published one, agreement of cues, and replication."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from metrics.cue_comparison import CueDimension, regressions_by_cue
+from metrics.cue_correlation import cue_correlations
+from metrics.cue_effects import CueEffects, baseline_means, cue_effects
+from metrics.cue_paper import paper_summary, paper_tests
+from metrics.cue_replication import Replication, replication
+from metrics.cue_scores import cue_gap_scores
+from metrics.cue_table import CueTable, cue_table
+from metrics.errors import BadInputError
+from metrics.results import Comparison, Score
+
+CUES_SHOWING, PAPER_SHARE = "cues-showing-a-difference", "share-of-differences-paper"
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+def audit_scores(
+    frame: pd.DataFrame | CueTable, dimensions: Sequence[CueDimension], *, bounds: Bounds, seed: int
+) -> list[Score]:
+    """Every score that follows from the sums of an audit.
+
+    Parameters
+    ----------
+    frame : columns of `metrics.cue_table.COLUMNS`; dimensions : that verdicts are given on
+    bounds : lowest and highest answer of each task; seed : of resampling
+
+    Returns
+    -------
+    The gaps of `metrics.cue_scores`. Of each task without a persona its mean; of each task, axis and cue what `metrics.cue_effects` and `metrics.cue_paper`
+    say; how many cues show a difference (`metrics.cue_replication`); on how many combinations each cue finds one as the paper
+    counts; rank correlations between cues (`metrics.cue_correlation`).
+    """
+    table = cue_table(frame)
+    rows = cue_gap_scores(table, dimensions, seed=seed)
+    rows += [found.as_score(f"{task}, no-persona") for task, found in baseline_means(table).items()]
+    effects = cue_effects(table, bounds=bounds)
+    for one in effects:
+        rows += one.scores()
+    tests = paper_tests(table)
+    for test in tests:
+        rows += test.scores()
+    rows += [_showing(one) for one in replication(effects)]
+    rows += _paper_shares(tests)
+    return rows + _correlated(table, seed)
+
+
+def _showing(one: Replication) -> Score:
+    """How many cues show a difference; the label and what it comes to stand in the method."""
+    cues = len({finding.cue for finding in one.findings})
+    size = {"n": len(one.tested), "n_clusters": len(one.tested), "n_excluded": len(one.untested)}
+    if not one.tested:
+        return Score(metric=CUES_SHOWING, dimension=one.title, value=None, reason=one.why, **size)  # type: ignore[arg-type]
+    method = f"{one.label}: {one.why}"
+    return Score(metric=CUES_SHOWING, dimension=one.title, value=float(cues), method=method, **size)  # type: ignore[arg-type]
+
+
+def _paper_shares(tests: Sequence[object]) -> Iterator[Score]:
+    """On which share of task x axis combinations each cue finds a difference, as the paper counts."""
+    summary = paper_summary(tests)  # type: ignore[arg-type]
+    for cue, (found, of) in summary.by_cue.items():
+        yield Score(
+            metric=PAPER_SHARE,
+            dimension=f"cue {cue}",
+            value=found / of if of else None,
+            method="combinations of task and axis in which an ANOVA over single answers has p < .01; no interval: "
+            "they share questions",
+            n=of,
+            n_clusters=of,
+            reason="" if of else "no combination could be tested",
+        )
+
+
+def _correlated(table: CueTable, seed: int) -> list[Score]:
+    """Rank correlations between cues over all persona and question means; none where there is one cue only."""
+    if len({cue for _, _, cue in table.combinations}) < 2:
+        return []
+    try:
+        return [one.as_score() for one in cue_correlations(table.frame, seed=seed)]
+    except BadInputError as error:
+        return [Score(metric="spearman", dimension="overall", value=None, n=0, n_clusters=0, reason=str(error))]
+
+
+def replication_frame(frame: pd.DataFrame | CueTable, *, bounds: Bounds) -> pd.DataFrame:
+    """One row a task and axis: label, whether it alerts, and the cues that show or could not show a difference."""
+    rows = []
+    for one in replication(_effects(frame, bounds)):
+        shown = [f"{f.cue}: {f.higher} above {f.lower}" for f in one.findings]
+        rows.append(
+            {
+                "task": one.task,
+                "axis": one.axis,
+                "label": one.label,
+                "alerting": one.alerting,
+                "shown": "; ".join(shown),
+                "tested": ", ".join(one.tested),
+                "untested": "; ".join(f"{cue}: {reason}" for cue, reason in one.untested),
+                "why": one.why,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _effects(frame: pd.DataFrame | CueTable, bounds: Bounds) -> list[CueEffects]:
+    return cue_effects(frame, bounds=bounds)
+
+
+def replicated(rows: Sequence[Comparison], dimensions: Sequence[CueDimension]) -> list[Comparison]:
+    """Comparisons in which a gap that grew under one cue alone decides nothing: it is said to be cue-specific.
+
+    A rare name or an odd wording makes a gap of its own. What is to alert somebody has to show under a second cue, or under
+    ``history-human``. Change, interval and q stay as they are.
+    """
+    labels = {(one.task, one.axis): one for one in regressions_by_cue(rows, dimensions)}
+    found = []
+    for row, dimension in zip(rows, dimensions, strict=True):
+        label = labels[dimension.task, dimension.axis]
+        if row.verdict == "regressed" and not label.alerting:
+            why = f"{label.label}: the gap grew under {dimension.cue} and no second cue shows it. {row.why}"
+            row = dataclasses.replace(row, verdict="inconclusive", why=why)
+        found.append(row)
+    return found
