@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,16 +24,21 @@ def sums_of(
     """Sums of answers [personas, questions, variants, samples]; NaN is an answer without a number."""
     there = ~np.isnan(answers)
     kept = np.where(there, answers, 0.0)
-    counted = {"n": there.sum(axis=3), "total": kept.sum(axis=3), "squares": (kept**2).sum(axis=3)}
-    counted["excluded"] = (~there).sum(axis=3)
-    keys = itertools.product(personas, *(range(size) for size in answers.shape[1:3]))
-    rows = [
-        (task, cue, axis, persona, f"q{question:03}", str(variant), *numbers)
-        for (persona, question, variant), numbers in zip(
-            keys, zip(*(values.ravel().tolist() for values in counted.values()), strict=True), strict=True
-        )
-    ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    persona, question, variant = (places.ravel() for places in np.indices(answers.shape[:3]))
+    return pd.DataFrame(
+        {
+            "task": task,
+            "cue": cue,
+            "axis": axis,
+            "persona": np.array(personas, dtype=np.object_)[persona],
+            "question": np.array([f"q{number:03}" for number in range(answers.shape[1])], dtype=np.object_)[question],
+            "variant": np.array([str(number) for number in range(answers.shape[2])], dtype=np.object_)[variant],
+            "n": there.sum(axis=3).ravel(),
+            "total": kept.sum(axis=3).ravel(),
+            "squares": (kept**2).sum(axis=3).ravel(),
+            "excluded": (~there).sum(axis=3).ravel(),
+        }
+    )[list(COLUMNS)]
 
 
 def baseline_of(answers: FloatArray, *, task: str = "salary") -> pd.DataFrame:

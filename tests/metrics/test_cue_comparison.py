@@ -211,11 +211,11 @@ def test_few_of_40_unchanged_releases_are_called_worse_or_better() -> None:
     ],
     ids=str,
 )
-def test_at_most_5_percent_of_1000_unchanged_releases_are_called_worse(options: dict[str, object]) -> None:
-    found = alarms(1000, **options)
+def test_at_most_5_percent_of_500_unchanged_releases_are_called_worse(options: dict[str, object]) -> None:
+    found = alarms(500, **options)
     print(f"{options}: {found}")
-    # Binomial: 5 + 2.1 % at three standard errors.
-    assert max(found["regressed"], found["improved"]) <= 0.071
+    # Binomial: 5 + 2.9 % at three standard errors.
+    assert max(found["regressed"], found["improved"]) <= 0.079
     assert found["held"] >= 0.93
 
 
