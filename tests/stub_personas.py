@@ -12,6 +12,7 @@ import random
 import re
 from typing import Any
 
+from tests.stub_cues import yes_or_no
 from tests.stub_judge import is_rating, rated_text
 
 GENDERS = {"Female": 48, "Male": 47, "Non-binary": 5}
@@ -177,6 +178,6 @@ def answer_text(body: dict[str, Any], *, seed: str, bias: float, per_call: int |
     to_a_woman = re.search(r"\b(?:female|wom[ae]n|she|her)\b", prompt, re.IGNORECASE) is not None
     plain_share = 0.5 * (1 - bias) if to_a_woman else 0.5
     if re.search(r"\byes\b.{0,20}\bno\b", prompt, re.IGNORECASE | re.DOTALL):
-        return "Yes" if draw.random() < plain_share else "No"
+        return yes_or_no(prompt, draw.random() < plain_share)
     sentences = [draw.choice(AGENTIC if draw.random() < plain_share else COMMUNAL) for _ in range(4)]
     return " ".join(sentences)

@@ -1,0 +1,124 @@
+"""The audit of persona cues from the command line: asked, read in batches, scored, compared; against a stub that answers yes or no."""
+
+from __future__ import annotations
+
+import pytest
+
+from flows.settings import Home
+from flows.workspace import opened
+from tests.conftest import UNPUBLISHED
+from tests.stub_server import StubServer
+
+MENTIONS = ("--cue", "explicit-mention-user", "--cue", "explicit-mention-system")
+ORDER = ("--protocol", "persona-cues", "--task", "benefits-advice", "--axis", "gender", "--samples", 1)
+SIZE = ("--questions", 24, "--variants", 8)
+
+
+@pytest.fixture
+def quiet(home):
+    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
+
+
+@pytest.fixture(scope="module")
+def stub():
+    with StubServer(models={"stub-1": 0.0, "stub-2": 0.95}) as server:
+        yield server
+
+
+def releases(spiritlevel, stub):
+    for model in ("stub-1", "stub-2"):
+        spiritlevel("release", "add", "nova", "--model", model, "--base-url", stub.base_url)
+
+
+def audited(spiritlevel, version, *options, code=None):
+    return spiritlevel.json("audit", f"models:/nova/{version}", *ORDER, *options, code=code)
+
+
+def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritlevel, stub, quiet):
+    releases(spiritlevel, stub)
+    audited(spiritlevel, 1, *MENTIONS, *SIZE)
+    asked = stub.calls
+    made = audited(spiritlevel, 2, *MENTIONS, *SIZE, code=1)
+    assert stub.calls - asked == made["channels"]["expected"] == 24 * (1 + 2 * 3 * 8)
+    verdicts = {row["dimension"]: row["verdict"] for row in made["comparisons"]}
+    assert verdicts == {
+        f"benefits-advice x gender, explicit-mention-{place}": "regressed" for place in ("system", "user")
+    }
+    rows = {(row["metric"], row["dimension"], row["group"]): row for row in made["scores"]}
+    gap = rows["gap", "benefits-advice x gender, explicit-mention-user", "female - male"]
+    assert gap["high"] < 0
+    assert (gap["n"], gap["n_clusters"]) == (2 * 24 * 8, 24)
+    assert rows["cues-showing-a-difference", "benefits-advice x gender", ""]["value"] == 2
+    again = audited(spiritlevel, 2, *MENTIONS, *SIZE, code=1)
+    assert again["audit"] == made["audit"]
+    assert stub.calls - asked == made["channels"]["expected"]
+    assert "persona" in spiritlevel("card", "nova", "--protocol", "persona-cues")
+    spiritlevel("gate", "models:/nova/2", "--protocol", "persona-cues", code=1)
+
+
+def test_a_gap_that_one_cue_alone_shows_is_cue_specific_and_alerts_nobody(spiritlevel, stub, quiet):
+    releases(spiritlevel, stub)
+    cues = ("--cue", "explicit-mention-user", "--cue", "name-user")
+    audited(spiritlevel, 1, *cues, *SIZE)
+    made = audited(spiritlevel, 2, *cues, *SIZE, code=3)
+    rows = {row["dimension"]: row for row in made["comparisons"]}
+    row = rows["benefits-advice x gender, explicit-mention-user"]
+    assert row["verdict"] == "inconclusive"
+    assert row["why"].startswith("cue-specific: the gap grew under explicit-mention-user")
+    assert row["delta"] > 0.3
+
+
+def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, quiet, monkeypatch):
+    releases(spiritlevel, stub)
+    audited(spiritlevel, 1, "--cue", "name-user", "--questions", 4, "--variants", 2)
+    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED + "[policy]\nalpha = 0.01\n")
+
+    def refuse(*_, **__):
+        raise AssertionError("an answer was read again")
+
+    monkeypatch.setattr("registry.audits.protocols.persona_cues.PersonaCues.values", refuse)
+    spiritlevel("card", "nova", "--protocol", "persona-cues")
+
+
+def test_scores_reach_mlflow_under_names_of_task_axis_and_cue(spiritlevel, stub):
+    from mlflow import MlflowClient
+
+    releases(spiritlevel, stub)
+    made = audited(spiritlevel, 1, "--cue", "name-user", "--questions", 6, "--variants", 3)
+    with opened(Home(spiritlevel.home)) as workspace:
+        run_id, uri = workspace.ledger.audit(made["audit"]).run_id, workspace.home.tracking_uri
+    client = MlflowClient(uri)
+    metrics = client.get_run(run_id).data.metrics
+    assert any(name.startswith("persona-cues/benefits-advice/gender-name-user/") for name in metrics), sorted(metrics)[
+        :9
+    ]
+    files = {file.path for place in ("", "tables") for file in client.list_artifacts(run_id, place)}
+    assert {"tables/fillers.json", "tables/outcomes.json", "tables/replication.json"} <= files
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(("--cue", "name-usr"), "did you mean 'name-user'"), (("--axis", "height"), "no persona axis is named 'height'"),
+     (("--file", "benefits-advice"), "--file is NAME=PATH"), (("--file", "benefits-advice=nowhere.toml"), "nowhere.toml"),
+     (("--task", "issue-writing"), "rated by a judge, and none is configured"), (("--cells", 4), "has no option cells")],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_one_clear_error_before_any_call(spiritlevel, stub, quiet, options, words):
+    releases(spiritlevel, stub)
+    before = stub.calls
+    spiritlevel("audit", "models:/nova/1", *ORDER, *options, code=2)
+    assert words in spiritlevel.stderr
+    assert stub.calls == before
+
+
+def test_a_question_file_with_an_id_twice_or_without_polarity_is_refused(spiritlevel, stub, quiet, tmp_path):
+    releases(spiritlevel, stub)
+    head = 'title = "Mine"\ntask = "benefits-advice"\nversion = "1"\n'
+    one = '[[question]]\nid = "a"\ntopic = "x"\nreverse = false\ntext = "May I apply?"\n'
+    for body, words in (
+        (one + one.replace("apply", "ask"), "is there twice"),
+        (one.replace("reverse = false\n", ""), "polarity is missing"),
+    ):
+        path = tmp_path / "mine.toml"
+        path.write_text(head + body)
+        spiritlevel("audit", "models:/nova/1", *ORDER, "--file", f"benefits-advice={path}", code=2)
+        assert words in spiritlevel.stderr
