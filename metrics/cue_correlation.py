@@ -198,13 +198,7 @@ def cue_correlations(
     share of yes, and the ranks say so. Read it by task.
     """
     known = {"": frames} if isinstance(frames, pd.DataFrame) else dict(frames)
-    if source not in SOURCES:
-        raise BadInputError(f"what is correlated is {' or '.join(SOURCES)}, got {source!r}")
-    if wrong := [one for one in by if one not in GROUPINGS or one == source]:
-        named = ", ".join(one for one in GROUPINGS if one != source)
-        raise BadInputError(f"correlations of every {source} are by {named}; got {', '.join(wrong)}")
-    if not known:
-        raise BadInputError("correlations need the cue sums of at least one release, got none")
+    _check(known, source, by)
     found = _means(known, source, same or {})
     if len(found.sources) < 2:
         there = ", ".join(found.sources) or "none"
@@ -220,6 +214,16 @@ def cue_correlations(
                 found, chosen, pairs, swapped, _Task(source, grouping, str(group), resamples, seed, paper=paper)
             )
     return rows
+
+
+def _check(known: Mapping[str, pd.DataFrame], source: str, by: Sequence[str]) -> None:
+    if source not in SOURCES:
+        raise BadInputError(f"what is correlated is {' or '.join(SOURCES)}, got {source!r}")
+    if wrong := [one for one in by if one not in GROUPINGS or one == source]:
+        named = ", ".join(one for one in GROUPINGS if one != source)
+        raise BadInputError(f"correlations of every {source} are by {named}; got {', '.join(wrong)}")
+    if not known:
+        raise BadInputError("correlations need the cue sums of at least one release, got none")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -83,9 +83,10 @@ def _measured(table: CueTable, dimension: CueDimension) -> _Measured:
     return _Measured(dimension=dimension, cells=cells, found=found, reason="")
 
 
-def _rows(item: _Measured) -> list[Score]:
+def _bare(item: _Measured) -> Score:
+    """A row without a number, with how much there was."""
     cells = item.cells
-    bare = Score(
+    return Score(
         metric=STANDARDIZED,
         dimension=item.dimension.title,
         group=" - ".join(cells.personas) if cells else "",
@@ -95,6 +96,10 @@ def _rows(item: _Measured) -> list[Score]:
         n_excluded=int(cells.excluded.sum()) if cells else 0,
         reason=item.reason or "not measured",
     )
+
+
+def _rows(item: _Measured) -> list[Score]:
+    bare = _bare(item)
     if item.found is None:
         return [dataclasses.replace(bare, metric=metric) for metric in (STANDARDIZED, PLAIN, DEBIASED, FLOOR)]
     gap, pvalue = item.found.gaps[0], item.found.pvalues[0]
