@@ -10,6 +10,7 @@ from typing import Any
 from dashboards.blocks import Block, Bullets, Cell, Code, Paragraph, Section, Table
 from dashboards.card import Cardinality, ModelCard
 from dashboards.cells import MOST_ROWS, left_off
+from dashboards.cue_asked import CUE_DESIGN, cue_design_facts
 from dashboards.messages import DESIGN, design_facts
 from dashboards.phrases import (
     count_text,
@@ -278,8 +279,10 @@ def asked_section(card: ModelCard) -> Section:
 
 def _options(options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The protocol's own options in one line; a design in several."""
-    design = [(f"design: {name}", told) for name, told in design_facts(options)]
-    rest = {name: value for name, value in options.items() if not design or name not in DESIGN}
+    cues = cue_design_facts(options)
+    design = [(f"design: {name}", told) for name, told in cues or design_facts(options)]
+    told_above = CUE_DESIGN if cues else DESIGN
+    rest = {name: value for name, value in options.items() if not design or name not in told_above}
     return [*design, ("options", _as_words(rest) or "none")]
 
 

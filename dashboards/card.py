@@ -320,18 +320,19 @@ class ModelCard:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The identity axes of the bias dimensions, in their order: ``"gender"`` of ``"gender x occupation"``."""
-        return tuple(dict.fromkeys(axis_of(dimension) for dimension in self.dimensions))
+        """Whose groups the bias dimensions compare, in their order: ``"gender"`` of ``"gender x occupation"``."""
+        return tuple(dict.fromkeys(self.instrument.whose(dimension) for dimension in self.dimensions))
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """The groups that the audit found on each identity axis, by name."""
-        found: dict[str, dict[str, None]] = {}
-        for metric in (TOP_1, *(measure.metric for measure in self.instrument.measures)):
+        told = self.instrument
+        found: dict[str, dict[str, None]] = {told.whose(dimension): {} for dimension in self.dimensions}
+        for metric in (TOP_1, *(measure.metric for measure in told.measures), told.by_group):
             for score in self.of_metric(metric):
-                if score.group and not self.is_pair(score):
-                    found.setdefault(axis_of(score.dimension), {})[score.group] = None
-        return {axis: tuple(sorted(found[axis])) for axis in self.axes if axis in found}
+                if score.group and not self.is_pair(score) and told.whose(score.dimension) in found:
+                    found[told.whose(score.dimension)][score.group] = None
+        return {axis: tuple(sorted(groups)) for axis, groups in found.items() if groups}
 
     def severity_counts(self, previous: bool = False) -> dict[str, int]:
         """Number of bias dimensions by severity of the headline score; the last count is of those not measurable."""

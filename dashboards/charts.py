@@ -12,6 +12,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from dashboards.card import OVERALL, ModelCard
+from dashboards.chosen import told_dimensions
 from dashboards.drawings import BLUE, GREEN, INK, ORANGE, draw_mark, drawn, inline_svg
 from dashboards.history_sections import point_title
 from dashboards.messages import band_of
@@ -50,8 +51,8 @@ def score_chart(card: ModelCard, *, narrow: bool = False) -> str:
     An ``<svg>`` element with title and description, ids beginning ``scores-`` (``scores-narrow-``).
     """
     row = _ROW + 14 if narrow else _ROW
-    breaks = sum(_breaks(card.dimensions))
-    height = row * len(card.dimensions) + 10 * breaks + 64 + (18 if narrow else 0)
+    breaks = sum(_breaks(told_dimensions(card)))
+    height = row * len(told_dimensions(card)) + 10 * breaks + 64 + (18 if narrow else 0)
     width, left, right = (360, 8, 10) if narrow else (760, _room_for_names(card), 84)
 
     def draw(axes: Axes) -> None:
@@ -92,7 +93,7 @@ def _shown_scores(card: ModelCard) -> list[Score]:
     """The scores of both releases and the noise floors, where there are any."""
     told = card.instrument
     picks = ((card.score, told.headline), (card.previous_score, told.headline), (card.score, told.noise_floor))
-    found = [pick(metric, name) for name in card.dimensions for pick, metric in picks]
+    found = [pick(metric, name) for name in told_dimensions(card) for pick, metric in picks]
     return [score for score in found if score is not None]
 
 
@@ -115,7 +116,7 @@ def reaches_beyond(card: ModelCard) -> bool:
 
 
 def _draw_scores(axes: Axes, card: ModelCard, height: int, row: int, narrow: bool) -> None:
-    names, end = card.dimensions, _score_end(card)
+    names, end = told_dimensions(card), _score_end(card)
     places, place, gaps = [], 0.0, _breaks(names)
     for index in range(len(names)):
         place += row + 10 * gaps[index]
@@ -148,7 +149,7 @@ def _named(dimension: str) -> str:
 
 
 def _room_for_names(card: ModelCard) -> int:
-    longest = max(len(_named(dimension)) for dimension in card.dimensions)
+    longest = max(len(_named(dimension)) for dimension in told_dimensions(card))
     return _NAMES + int(_LETTER * max(0, min(longest, _LONGEST_NAME) - _USUAL_NAME))
 
 
@@ -306,7 +307,7 @@ def _told(score: Score | None) -> str:
 
 def _described_scores(card: ModelCard) -> str:
     parts = []
-    for name in card.dimensions:
+    for name in told_dimensions(card):
         headline = card.instrument.headline
         before = f"{_told(card.previous_score(headline, name))}, then " if card.previous else ""
         verdict = f", {_verdict(card, name)}" if _verdict(card, name) else ""

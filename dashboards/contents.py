@@ -16,6 +16,10 @@ from dashboards.audit_sections import (
 )
 from dashboards.blocks import Section
 from dashboards.card import OVERALL, ModelCard
+from dashboards.cue_correlation_sections import cue_correlations_section
+from dashboards.cue_finding_sections import explicitness_section, replication_section
+from dashboards.cue_paper_sections import cue_paper_section
+from dashboards.cue_sections import answers_section, cue_gaps_section
 from dashboards.group_sections import concentration_section
 from dashboards.history_sections import history_section
 from dashboards.message_sections import amplification_section, gaps_section
@@ -46,6 +50,12 @@ _SECTIONS: dict[str, Callable[[ModelCard], Section]] = {
     "words": words_section,
     "lexicons": lexicons_section,
     "classical": classical_section,
+    "cue-answers": answers_section,
+    "cue-gaps": cue_gaps_section,
+    "cue-replication": replication_section,
+    "cue-explicitness": explicitness_section,
+    "cue-paper": cue_paper_section,
+    "cue-correlations": cue_correlations_section,
 }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Stands for the colour of the surrounding text: drawn in this colour, written as ``currentColor``.
 INK = "#010203"
 #: Marks: at least 3:1 against white and against a dark page, and apart from each other for colour-blind eyes.
-BLUE, ORANGE, GREEN = "#3579bd", "#cf4f22", "#12876f"
+BLUE, ORANGE, GREEN, PURPLE = "#3579bd", "#cf4f22", "#12876f", "#9561b8"
 
 _SVG = "http://www.w3.org/2000/svg"
 _XLINK_HREF = "{http://www.w3.org/1999/xlink}href"

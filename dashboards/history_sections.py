@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboards.blocks import Block, Cell, Paragraph, Picture, Section, Table
 from dashboards.card import OVERALL, HistoryPoint, ModelCard
 from dashboards.cells import MOST_ROWS, interval_cell, score_cell
+from dashboards.chosen import told_dimensions, untold
 from dashboards.phrases import count_text, sentence_start, visible
 from dashboards.thinning import thinned
 
@@ -50,10 +51,14 @@ def _history_table(card: ModelCard) -> Table:
     ]
     rows += [
         (Cell(visible(dimension)), *(score_cell(point.score(dimension), absent) for point in points))
-        for dimension in card.dimensions
+        for dimension in told_dimensions(card)
     ]
     return Table(
-        "history-table", "Scores of the audited releases, oldest first", columns, tuple(rows), _left_out(card, period)
+        "history-table",
+        "Scores of the audited releases, oldest first",
+        columns,
+        tuple(rows),
+        (*untold(card), *_left_out(card, period)),
     )
 
 

@@ -13,11 +13,22 @@ from dashboards.blocks import Bullets, Code, Paragraph, Picture, Table
 from dashboards.card import ModelCard
 from dashboards.charts import history_chart, score_chart
 from dashboards.contents import contents, facts, headline, subtitle, title
+from dashboards.cue_chart import cue_chart
+from dashboards.cue_deviation_chart import deviation_chart
+from dashboards.cue_heat_map import heat_map
 from dashboards.gap_chart import gap_chart
 from dashboards.phrases import visible
 from dashboards.weight_chart import weight_chart
 
-_CHARTS = {"scores": score_chart, "history": history_chart, "gaps": gap_chart, "weights": weight_chart}
+_CHARTS = {
+    "scores": score_chart,
+    "history": history_chart,
+    "gaps": gap_chart,
+    "weights": weight_chart,
+    "cue-answers": cue_chart,
+    "cue-deviations": deviation_chart,
+    "cue-correlations": heat_map,
+}
 _KINDS = {Paragraph: "paragraph", Bullets: "bullets", Table: "table", Code: "code", Picture: "picture"}
 
 
@@ -57,7 +68,7 @@ def html(card: ModelCard) -> str:
     """
     templates = _templates()
     # Without surrounding white space: the policy hashes the exact text of the element.
-    sheets = ("card.css", *(("messages.css",) if card.instrument.measures else ()))
+    sheets = ("card.css", *card.instrument.sheets)
     style = "".join(templates.get_template(name).render() for name in sheets).strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     sections = contents(card)

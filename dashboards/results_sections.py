@@ -6,6 +6,8 @@ from dashboards.blocks import Block, Cell, Picture, Section, Table
 from dashboards.card import OVERALL, ModelCard
 from dashboards.cells import interval_cell, probability_cell, score_cell, severity_cell, size_text
 from dashboards.charts import reaches_beyond
+from dashboards.chosen import told_dimensions, untold
+from dashboards.cue_cells import largest_gap_cell
 from dashboards.messages import largest_difference
 from dashboards.phrases import (
     change_text,
@@ -66,7 +68,7 @@ def _score_caption(card: ModelCard) -> str:
     if reaches_beyond(card):
         parts.append("An arrow at the edge says that an interval goes beyond the picture. ")
     merged = " where no rare category was merged for the comparison" if card.instrument.categories else ""
-    return "".join([*parts, f"The table below gives the same scores{merged}."])
+    return " ".join(["".join([*parts, f"The table below gives the same scores{merged}."]), *untold(card)])
 
 
 def _dimension_table(card: ModelCard) -> Table:
@@ -80,7 +82,7 @@ def _dimension_table(card: ModelCard) -> Table:
         "Noise floor",
         f"n ({card.instrument.clusters})",
         *(("Paper mode",) if card.instrument.paper else ()),
-        *(("Largest difference (95 % interval)",) if card.instrument.measures else ()),
+        *(("Largest difference (95 % interval)",) if _with_difference(card) else ()),
     )
     notes = [card.instrument.scale]
     merged = [row for row in card.comparisons if row.merged and row.metric == card.instrument.headline]
@@ -90,7 +92,8 @@ def _dimension_table(card: ModelCard) -> Table:
             f"Categories too rare to compare were merged in both releases ({told}); there the compared scores may "
             "differ a little from each release's own."
         )
-    rows = tuple(_dimension_row(card, dimension) for dimension in card.dimensions)
+    notes += untold(card)
+    rows = tuple(_dimension_row(card, dimension) for dimension in told_dimensions(card))
     against = f" against {card.previous_title}" if card.previous else ""
     return Table(
         "dimension-table",
@@ -130,13 +133,19 @@ def _dimension_row(card: ModelCard, dimension: str) -> tuple[Cell, ...]:
             if score
             else Cell("not measurable", kind="missing"),
             *((score_cell(card.score(told.paper, dimension)),) if told.paper else ()),
-            *((_difference_cell(card, dimension),) if told.measures else ()),
+            *((_difference_cell(card, dimension),) if _with_difference(card) else ()),
         )
     )
 
 
+def _with_difference(card: ModelCard) -> bool:
+    return bool(card.instrument.measures or card.instrument.difference)
+
+
 def _difference_cell(card: ModelCard, dimension: str) -> Cell:
     """Which two groups are farthest apart, and which way: a gap has no sign."""
+    if card.instrument.difference:
+        return largest_gap_cell(card, dimension)
     found = largest_difference(card, dimension)
     if found is None or found.value is None:
         return Cell("this audit has no such difference", kind="missing")
@@ -168,7 +177,7 @@ def _reason_table(card: ModelCard) -> Table:
         f"n ({card.instrument.clusters}), before → now",
     )
     rows = []
-    for dimension in card.dimensions:
+    for dimension in told_dimensions(card):
         row = card.comparison(card.instrument.headline, dimension)
         if row is None:
             continue
@@ -190,7 +199,7 @@ def _reason_table(card: ModelCard) -> Table:
             )
         )
     note = "q values are p values adjusted over all bias dimensions of this comparison together."
-    return Table("reason-table", "How each verdict was reached", columns, tuple(rows), (note,))
+    return Table("reason-table", "How each verdict was reached", columns, tuple(rows), (note, *untold(card)))
 
 
 def severity_section(card: ModelCard) -> Section:
