@@ -322,6 +322,7 @@ def audit(
         if new:
             say_left(workspace, asked)
         say_few_prompts(workspace, asked)
+        say_size(workspace, asked, order, concurrency)
         sampling = {"--temperature": temperature, "--top-p": top_p, "--max-tokens": max_tokens}
         form = {"--per-call": per_call, "--decoding": decoding, "--decoding-spec": decoding_spec}
         about = {"--domain": domain, "--audience": audience, "--mode": mode}
@@ -339,6 +340,17 @@ def audit(
         if not replicate:
             say_unconfirmed(workspace, result, {**sampling, **form, **about})
         finish(result, found.uri, protocol, json)
+
+
+def say_size(workspace: Workspace, asked: Audit, order: Order, concurrency: int) -> None:
+    """Say before anything is sent how large an audit of persona cues is; one that was begun before is known."""
+    if asked.state != "open" or "cues" not in asked.plan.options or workspace.ledger.progress(asked.id)[0]:
+        return
+    from flows.commands.cue_sizes import cue_size_text
+    from flows.cue_planning import planned_cues
+
+    release = asked.release
+    say(cue_size_text(planned_cues(workspace, release, order, concurrency=concurrency, made=asked.plan)))
 
 
 def say_few_prompts(workspace: Workspace, asked: Audit) -> None:

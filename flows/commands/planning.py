@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.commands.audit_options import (
+    AxisOption,
+    CueOption,
+    FileOption,
+    PaperOption,
+    QuestionsOption,
+    SamplesOption,
+    TaskOption,
+    VariantsOption,
+    named_files,
+)
 from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, workspace_of
 
 if TYPE_CHECKING:
@@ -63,6 +74,14 @@ def plan(
     mode: Annotated[
         list[str] | None, typer.Option(help="Messages: standalone or context-rich. Default: both.", show_default=False)
     ] = None,
+    task: TaskOption = None,
+    axis: AxisOption = None,
+    cue: CueOption = None,
+    questions: QuestionsOption = None,
+    variants: VariantsOption = None,
+    samples: SamplesOption = None,
+    file: FileOption = None,
+    paper: PaperOption = False,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Calls under way at the same time.")] = 8,
     wh_per_1k_tokens: Annotated[
         float | None,
@@ -80,11 +99,33 @@ def plan(
     spiritlevel plan models:/nova-chat/1 --protocol persona-brainstorm --change 0.1
     spiritlevel plan models:/nova-chat/1 --protocol targeted-messages --cells 240 --repeats 2
     """
+    from flows.commands.cue_sizes import cue_size_text
+    from flows.cue_planning import planned_cues
+    from flows.ordering import Order
     from flows.planning import planned
 
     with workspace_of(home) as workspace:
         first = workspace.releases.find(previous)
         second = workspace.releases.find(current) if current else None
+        if workspace.protocol(protocol).unit == "answers":
+            order = Order(
+                protocol=protocol,
+                size=size,
+                tasks=tuple(task) if task else None,
+                axes=tuple(axis) if axis else None,
+                cues=tuple(cue) if cue else None,
+                questions=questions,
+                variants=variants,
+                samples=samples,
+                files=named_files(file) if file else None,
+                paper=paper or None,
+            )
+            sizes = [planned_cues(workspace, one, order, concurrency=concurrency) for one in (first, second) if one]
+            if json:
+                print_json([one.as_json() for one in sizes])
+            else:
+                print_text("\n\n".join(map(cue_size_text, sizes)))
+            return
         result = planned(
             workspace,
             first if second else None,

@@ -37,6 +37,22 @@ EMBEDDED_CUES = ("name-user", "explicit-mention-user", "history-human")
 DEFAULT_QUESTIONS, DEFAULT_VARIANTS, DEFAULT_SAMPLES = 40, 5, 3
 
 
+_MOST_DESIGNS = 8
+_made: dict[str, CueDesign] = {}
+"""Designs of plans that this process has made: questions and conversations of a user's own files are not in a plan."""
+
+
+def _key(plan: AuditPlan) -> str:
+    return content_hash([plan.collection_key, dict(plan.sizes)])
+
+
+def _remember(plan: AuditPlan, design: CueDesign) -> None:
+    _made.pop(_key(plan), None)
+    while len(_made) >= _MOST_DESIGNS:
+        del _made[next(iter(_made))]
+    _made[_key(plan)] = design
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadAnswer:
     """What one answer came to; ``attempt`` is that of the answer that was read."""
@@ -68,7 +84,6 @@ class PersonaCues:
     def __init__(self, judge: Mapping[str, str] | None = None) -> None:
         """``judge`` : what of a judge makes other scores, by name; None is no judge."""
         self._judge = dict(judge or {})
-        self._designs: dict[str, CueDesign] = {}
 
     def defaults(self) -> Choices:
         """Forty questions of each task, five variants of each cue, three samples: the paper's design on our own questions."""
@@ -144,17 +159,17 @@ class PersonaCues:
             decoding_spec=decoding_spec,
             sizes={"questions": questions, "variants": variants, "samples": samples},
         )
-        self._designs[plan.collection_key] = design
+        _remember(plan, design)
         return plan
 
     def requests(self, plan: AuditPlan) -> Iterator[Request]:
-        """The samples of every prompt; of a plan that this instance has not made, from what comes along.
+        """The samples of every prompt; of a plan that this process has not made, from what comes along.
 
         Raises
         ------
         BadInputError : when questions, names or conversations are others than the plan's
         """
-        design = self._designs.get(plan.collection_key)
+        design = _made.get(_key(plan))
         if design is None:
             design = cue_design(
                 tasks=[name for name, *_ in plan.options["tasks"]],
