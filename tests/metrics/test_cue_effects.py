@@ -54,6 +54,14 @@ def test_games_howell_on_variant_means_gives_what_spss_prints() -> None:
         assert rows[pair].qvalue == pytest.approx(p, abs=1e-7)
 
 
+def test_pairs_are_adjusted_by_the_studentized_range() -> None:
+    two, three = (analysed(yes_or_no(np.random.default_rng(2), personas=k)) for k in (2, 3))
+    assert two.pairs[0].gap.qvalue == pytest.approx(two.pairs[0].gap.pvalue, abs=1e-7)
+    for pair in three.pairs:
+        t, df = abs(pair.gap.statistic), pair.gap.df
+        assert pair.gap.qvalue == pytest.approx(stats.studentized_range.sf(np.sqrt(2) * t, 3, df), abs=1e-6)
+
+
 def test_eta_squared_and_hedges_g_are_those_of_the_answers() -> None:
     answers = yes_or_no(np.random.default_rng(3), effect=1.0)
     found = analysed(answers)
