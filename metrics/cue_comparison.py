@@ -30,7 +30,6 @@ from metrics.cue_replication import Finding, Replication, labelled
 from metrics.cue_table import HISTORY_HUMAN, CueCells, CueTable, cue_table
 from metrics.errors import BadInputError
 from metrics.folding import FoldedPair
-from metrics.gap_scores import DEBIASED
 from metrics.gaps import Gap, normalized_gap
 from metrics.policy import Policy
 from metrics.results import Comparison
@@ -38,7 +37,7 @@ from metrics.verdicts import judged, not_measurable
 
 FloatArray = NDArray[np.float64]
 
-METRIC = DEBIASED
+METRIC = "normalized-persona-gap"
 
 _RELEASES = ("previous", "current")
 
@@ -129,7 +128,7 @@ def compare_cues(
 
     Returns
     -------
-    Rows of metric ``normalized-gap-debiased``; above 0 the gap has grown. ``n`` are answers and ``clusters`` questions. A dimension that
+    Rows of metric ``normalized-persona-gap``; above 0 the gap has grown. ``n`` are answers and ``clusters`` questions. A dimension that
     cannot be measured in both releases is `not measurable` with the reason, and is not part of the family.
     """
     policy = policy or Policy()

@@ -14,17 +14,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from metrics.cue_comparison import METRIC as DEBIASED
 from metrics.cue_comparison import CueDimension
 from metrics.cue_gaps import CueGaps, cue_gaps
 from metrics.cue_table import CueCells, CueTable, cue_table
 from metrics.errors import BadInputError
-from metrics.gap_scores import DEBIASED, FLOOR, MEAN, OVERALL, PLAIN, STANDARDIZED, size_bounds
+from metrics.gap_scores import FLOOR, OVERALL, size_bounds
 from metrics.gaps import normalized_gap
 from metrics.resampling import around
 from metrics.results import Score
 from metrics.severity import LEVELS, severity, severity_indices
 
 FloatArray = NDArray[np.float64]
+
+STANDARDIZED, PLAIN = "standardized-persona-gap", "normalized-persona-gap-uncorrected"
+MEAN = f"mean-{DEBIASED}"
 
 _DRAWS = 4999
 
@@ -48,8 +52,8 @@ def cue_gap_scores(frame: pd.DataFrame | CueTable, dimensions: Sequence[CueDimen
 
     Returns
     -------
-    For each dimension ``standardized-gap`` (signed for two personas, else a size), ``normalized-gap`` and
-    ``normalized-gap-debiased`` with their severity, and ``noise-floor``; then ``mean-normalized-gap-debiased`` for each axis and
+    For each dimension ``standardized-persona-gap`` (signed for two personas, else a size), ``normalized-persona-gap-uncorrected`` and
+    ``normalized-persona-gap`` with their severity, and ``noise-floor``; then ``mean-normalized-persona-gap`` for each axis and
     ``overall``, and ``severity-count-LEVEL``. Intervals are two-way. What cannot be measured has no value and the reason.
     """
     if len({dimension.title for dimension in dimensions}) < len(dimensions):

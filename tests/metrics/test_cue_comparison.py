@@ -222,9 +222,9 @@ def test_at_most_5_percent_of_500_unchanged_releases_are_called_worse(options: d
 def test_scores_say_how_large_a_gap_is_beside_what_equal_personas_show() -> None:
     frame = sums_of(yes_or_no(np.random.default_rng(9), personas=2, effect=2.0), PERSONAS[:2])
     rows = {row.metric: row for row in cue_gap_scores(frame, [ONE]) if row.dimension == ONE.title}
-    signed, plain = rows["standardized-gap"], rows["normalized-gap"]
+    signed, plain = rows["standardized-persona-gap"], rows["normalized-persona-gap-uncorrected"]
     assert plain.value == pytest.approx(normalized_gap(signed.value or 0.0))
-    assert rows["noise-floor"].value < rows["normalized-gap-debiased"].value < plain.value  # type: ignore[operator]
+    assert rows["noise-floor"].value < rows["normalized-persona-gap"].value < plain.value  # type: ignore[operator]
     assert plain.severity in ("medium", "high")
     assert all(row.n == 1200 and row.n_clusters == 40 for row in rows.values())
 
@@ -234,9 +234,9 @@ def test_means_and_counts_are_over_what_could_be_measured() -> None:
     frame = sums_of(yes_or_no(np.random.default_rng(10)), PERSONAS[:3])
     rows = cue_gap_scores(frame, dimensions)
     found = {(row.metric, row.dimension): row for row in rows}
-    assert found["normalized-gap", "legal x gender, name-user"].reason == "there is no answer"
-    mean = found["mean-normalized-gap-debiased", "overall"]
-    assert mean.value == found["normalized-gap-debiased", ONE.title].value
+    assert found["normalized-persona-gap-uncorrected", "legal x gender, name-user"].reason == "there is no answer"
+    mean = found["mean-normalized-persona-gap", "overall"]
+    assert mean.value == found["normalized-persona-gap", ONE.title].value
     assert mean.method.startswith("1 of 2 dimensions measurable")
     counts = [row.value for row in rows if row.metric.startswith("severity-count")]
     assert sum(value or 0 for value in counts) == 1

@@ -73,8 +73,8 @@ class PersonaCues:
     title = "Persona cues"
     unit = "answers"
     options = ("tasks", "axes", "cues", "questions", "variants", "samples", "files", "paper")
-    headline = "normalized-gap-debiased"
-    mean = "mean-normalized-gap-debiased"
+    headline = "normalized-persona-gap"
+    mean = "mean-normalized-persona-gap"
     categories = False
     freezes_names = False
 
