@@ -10,33 +10,40 @@ import pandas as pd
 from metrics.cue_comparison import CueDimension, regressions_by_cue
 from metrics.cue_correlation import cue_correlations
 from metrics.cue_effects import CueEffects, baseline_means, cue_effects
-from metrics.cue_paper import paper_summary, paper_tests
-from metrics.cue_replication import Replication, replication
+from metrics.cue_paper import PaperTest, paper_summary, paper_tests
+from metrics.cue_replication import ExplicitnessTrend, Replication, explicitness_trend, replication
 from metrics.cue_scores import cue_gap_scores
 from metrics.cue_table import CueTable, cue_table
 from metrics.errors import BadInputError
 from metrics.results import Comparison, Score
 
 CUES_SHOWING, PAPER_SHARE = "cues-showing-a-difference", "share-of-differences-paper"
+TREND = "deviation-by-explicitness"
 
 Bounds = Mapping[str, tuple[float, float]]
 
 
 def audit_scores(
-    frame: pd.DataFrame | CueTable, dimensions: Sequence[CueDimension], *, bounds: Bounds, seed: int
+    frame: pd.DataFrame | CueTable,
+    dimensions: Sequence[CueDimension],
+    *,
+    bounds: Bounds,
+    explicitness: Mapping[str, float],
+    seed: int,
 ) -> list[Score]:
     """Every score that follows from the sums of an audit.
 
     Parameters
     ----------
     frame : columns of `metrics.cue_table.COLUMNS`; dimensions : that verdicts are given on
-    bounds : lowest and highest answer of each task; seed : of resampling
+    bounds : lowest and highest answer of each task; explicitness : of each cue; seed : of resampling
 
     Returns
     -------
-    The gaps of `metrics.cue_scores`. Of each task without a persona its mean; of each task, axis and cue what `metrics.cue_effects` and `metrics.cue_paper`
-    say; how many cues show a difference (`metrics.cue_replication`); on how many combinations each cue finds one as the paper
-    counts; rank correlations between cues (`metrics.cue_correlation`).
+    The gaps of `metrics.cue_scores`. Of each task without a persona its mean; of each task, axis and cue what
+    `metrics.cue_effects` and `metrics.cue_paper` say. How many cues show a difference, and whether deviations from the baseline
+    grow with the explicitness of the cue (`metrics.cue_replication`); on how many combinations each cue finds a difference
+    as the paper counts; rank correlations between cues (`metrics.cue_correlation`).
     """
     table = cue_table(frame)
     rows = cue_gap_scores(table, dimensions, seed=seed)
@@ -48,23 +55,43 @@ def audit_scores(
     for test in tests:
         rows += test.scores()
     rows += [_showing(one) for one in replication(effects)]
+    rows.append(_trend(explicitness_trend(effects, explicitness, seed=seed)))
     rows += _paper_shares(tests)
     return rows + _correlated(table, seed)
 
 
 def _showing(one: Replication) -> Score:
     """How many cues show a difference; the label and what it comes to stand in the method."""
-    cues = len({finding.cue for finding in one.findings})
-    size = {"n": len(one.tested), "n_clusters": len(one.tested), "n_excluded": len(one.untested)}
-    if not one.tested:
-        return Score(metric=CUES_SHOWING, dimension=one.title, value=None, reason=one.why, **size)  # type: ignore[arg-type]
-    method = f"{one.label}: {one.why}"
-    return Score(metric=CUES_SHOWING, dimension=one.title, value=float(cues), method=method, **size)  # type: ignore[arg-type]
+    tested = len(one.tested)
+    return Score(
+        metric=CUES_SHOWING,
+        dimension=one.title,
+        value=float(len({finding.cue for finding in one.findings})) if tested else None,
+        method=f"{one.label}: {one.why}" if tested else "",
+        n=tested,
+        n_clusters=tested,
+        n_excluded=len(one.untested),
+        reason="" if tested else one.why or "no cue could be tested",
+    )
 
 
-def _paper_shares(tests: Sequence[object]) -> Iterator[Score]:
+def _trend(found: ExplicitnessTrend) -> Score:
+    """Whether deviations from the answers without a persona are larger under more explicit cues."""
+    return Score(
+        metric=TREND,
+        dimension="overall",
+        value=found.value,
+        method=f"{found.method}; {found.cues} cues",
+        pvalue=found.pvalue,
+        n=found.n,
+        n_clusters=found.blocks,
+        reason=found.reason,
+    )
+
+
+def _paper_shares(tests: Sequence[PaperTest]) -> Iterator[Score]:
     """On which share of task x axis combinations each cue finds a difference, as the paper counts."""
-    summary = paper_summary(tests)  # type: ignore[arg-type]
+    summary = paper_summary(tests)
     for cue, (found, of) in summary.by_cue.items():
         yield Score(
             metric=PAPER_SHARE,

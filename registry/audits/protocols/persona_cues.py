@@ -16,6 +16,7 @@ from registry.audits.answers import READER_VERSION
 from registry.audits.channels import pooled_channels
 from registry.audits.cue_design import CueDesign, cue_design, cue_requests, question_of
 from registry.audits.cue_reading import Calls, CueReading, Sums, cue_reading
+from registry.audits.cues import CUES
 from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
 from registry.audits.tasks import TASKS, YES_NO_FORM
@@ -276,7 +277,13 @@ class PersonaCues:
         """All scores of an audit; see `metrics.cue_audit`."""
         from metrics.cue_audit import audit_scores
 
-        return audit_scores(reading.frame, _dimensions(reading.options), bounds=_bounds(reading), seed=seed)
+        return audit_scores(
+            reading.frame,
+            _dimensions(reading.options),
+            bounds=_bounds(reading),
+            explicitness={name: float(CUES[name].explicitness) for name in CUES},
+            seed=seed,
+        )
 
     def compare(
         self, previous: CueReading, current: CueReading, names: Sequence[str], policy: Policy
