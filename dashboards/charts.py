@@ -34,8 +34,9 @@ _MARKED = {"regressed": ("^", ORANGE), "improved": ("v", GREEN)}
 _ROW = 24
 #: Upper bounds below this, or below so many times the usual one, are always inside the picture.
 _NEAR, _FAR = 2.0, 3.0
+_NARROW_LETTERS = 54  # as many fit over a row of the narrow picture; longer names are written smaller
 #: Room for the name of a dimension, in pixels: for that of so many letters, for each further one, and at most so many.
-_NAMES, _USUAL_NAME, _LETTER, _LONGEST_NAME = 190, 33, 6.1, 56
+_NAMES, _USUAL_NAME, _LETTER, _LONGEST_NAME = 190, 33, 6.1, 60
 
 
 def score_chart(card: ModelCard, *, narrow: bool = False) -> str:
@@ -131,7 +132,9 @@ def _draw_scores(axes: Axes, card: ModelCard, height: int, row: int, narrow: boo
             verdict = _verdict(card, name)
             label = f"{_named(name)}: {verdict}" if verdict in _MARKED else _named(name)
             weight = "bold" if verdict in _MARKED else "normal"
-            axes.text(0.01, at - row / 2 + 9, label, ha="left", va="center", size=10.5, color=INK, weight=weight)
+            letters = len(label) * (1.12 if weight == "bold" else 1)
+            size = max(8.0, min(10.5, 10.5 * _NARROW_LETTERS / letters))
+            axes.text(0.01, at - row / 2 + 9, label, ha="left", va="center", size=size, color=INK, weight=weight)
             continue
         axes.text(-0.015 * end, at, _named(name), ha="right", va="center", size=11, color=INK)
         if _verdict(card, name) in _MARKED:

@@ -29,7 +29,8 @@ _LOOKS = (("o", BLUE), ("s", ORANGE), ("^", GREEN), ("D", PURPLE), ("v", INK))
 MOST_PERSONAS = len(_LOOKS)
 
 _WIDE, _NARROW = 760, 360
-_LEFT, _RIGHT, _HEADING, _TICKS, _BETWEEN = 146, 20, 40, 18, 20
+_LEFT, _RIGHT, _HEADING, _TICKS, _BETWEEN = 164, 18, 40, 18, 20
+_TICK_LETTER, _TICK_GAP = 5.8, 12  # pixels of a letter of a number, and between numbers
 _SLOT, _PAD = 10, 10  # of a persona within a row, and between rows
 _FAR = 3.0  # times the usual half interval: what lies beyond is drawn to the edge, with an arrow
 
@@ -147,17 +148,24 @@ def value_range(panel: _Panel) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """Two to five round numbers between two.
+def ticks(low: float, high: float, width: float) -> list[float]:
+    """Round numbers between two: as few as three, or two where three have no room on ``width`` pixels.
 
-    >>> ticks(41.2, 68.0), ticks(61_250.0, 66_100.0)
-    ([50.0, 60.0], [62000.0, 64000.0, 66000.0])
+    >>> ticks(41.2, 68.0, 200), ticks(61_250.0, 66_100.0, 200), ticks(61_250.0, 66_100.0, 120)
+    ([45.0, 50.0, 55.0, 60.0, 65.0], [62000.0, 64000.0, 66000.0], [62500.0, 65000.0])
     """
     power = 10.0 ** math.floor(math.log10(high - low))
-    steps = [factor * power for factor in (0.1, 0.2, 0.5, 1, 2, 5)]
-    step = max(size for size in steps if math.floor(high / size) - math.ceil(low / size) >= 1)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return [step * number for number in range(first, last + 1)]
+    found: list[float] = []
+    for factor in (5, 2.5, 2, 1, 0.5, 0.25, 0.2, 0.1):
+        step = factor * power
+        marks = [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+        longest = max((len(tick_text(mark)) for mark in marks), default=0)
+        if len(marks) * (_TICK_LETTER * longest + _TICK_GAP) > width:
+            break
+        found = marks
+        if len(marks) > 2:
+            break
+    return found
 
 
 def tick_text(value: float) -> str:
@@ -180,7 +188,7 @@ def _draw_panel(axes: Axes, panel: _Panel, at: tuple[int, int], width: int) -> N
 
     _draw_heading(axes, panel, at)
     factor = panel.unit.factor
-    for tick in ticks(factor * low, factor * high):
+    for tick in ticks(factor * low, factor * high, right - left):
         x = across(tick / factor)
         axes.plot([x, x], [top, bottom], color=INK, alpha=0.25, linewidth=0.8, linestyle=":")
         axes.text(x, bottom + 10, tick_text(tick), ha="center", va="center", size=9.5, color=INK)
@@ -194,7 +202,7 @@ def _draw_panel(axes: Axes, panel: _Panel, at: tuple[int, int], width: int) -> N
         place = top + number * panel.row_height
         axes.plot([at[0] + 4, right], [place, place], color=INK, alpha=0.12, linewidth=0.8)
         label = visible(row.cue, limit=24) + (" *" if row.differs else "")
-        axes.text(left - 8, place + panel.row_height / 2, label, ha="right", va="center", size=10, color=INK,
+        axes.text(left - 8, place + panel.row_height / 2, label, ha="right", va="center", size=9.5, color=INK,
                   weight="bold" if row.differs else "normal")  # fmt: skip
         for slot, score in enumerate(row.means):
             middle = place + panel.row_height / 2 + _SLOT * (slot - (len(row.means) - 1) / 2)

@@ -122,7 +122,7 @@ def _draw_panel(axes: Axes, panel: _Panel, top: int, width: int) -> None:
     )
     words: Any = {"va": "center", "color": INK}
     axes.text(4, top + 14, f"{heading[:1].upper()}{heading[1:]}: {named}", ha="left", size=11.5, weight="bold", **words)
-    for tick in ticks(low, high):
+    for tick in ticks(low, high, right - left):
         x = across(tick)
         axes.plot([x, x], [first, bottom], color=INK, alpha=0.25, linewidth=0.8, linestyle=":")
         axes.text(x, bottom + 10, tick_text(tick), ha="center", size=9.5, **words)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dashboards.blocks import Block, Cell, Paragraph, Picture, Section, Table
 from dashboards.card import ModelCard
-from dashboards.cells import MOST_ROWS, left_off, probability_cell, score_cell, size_cell
+from dashboards.cells import MOST_ROWS, left_off, probability_cell, size_cell
 from dashboards.cue_cells import change_cell
 from dashboards.cue_deviation_chart import drawn_units
 from dashboards.cue_names import (
@@ -16,7 +16,6 @@ from dashboards.cue_names import (
     LABELS,
     NONE,
     REPLICATED,
-    SIZE,
     SPECIFIC,
     TREND,
     UNMEASURED,
@@ -149,10 +148,11 @@ def _trend(card: ModelCard) -> str:
         )
         return f"Whether more explicit cues move answers more: {missing_text(reason)}."
     way = "larger" if score.value > 0 else "smaller"
+    cues = len({one.cue for one, row in deviations(card) if row.value is not None})
     p = "no test" if score.pvalue is None else f"p {probability_text(score.pvalue)}"
     return (
-        f"Rank correlation of explicitness and size of deviation: {score_text(score.value)} ({p}), mean over tasks and personas, from "
-        f"{count_text(score.n)} deviations under {count_text(score.n_clusters)} cues. More explicit cues go with {way} deviations"
+        f"Rank correlation of explicitness and size of deviation: {score_text(score.value)} ({p}), mean over {count_text(score.n_clusters)} "
+        f"tasks and personas, from {count_text(score.n)} deviations under {count_text(cues)} cues. More explicit cues go with {way} deviations"
         f"{' here, which may be chance' if score.pvalue is None or score.pvalue > CHANCE else ''}. The cues are the sample of this "
         "test, however many answers there are: with few of them no p can be small."
     )
@@ -173,7 +173,6 @@ def _deviation_table(card: ModelCard) -> Table:
                 Cell(visible(cue)),
                 Cell(count_text(explicitness_of(cue)) if cue in CUES else "not ranked", numeric=cue in CUES),
                 Cell(validity, numeric=cue in CUES),
-                score_cell(card.score(SIZE, f"cue {cue}"), "it was not measured over tasks"),
                 Cell(f"{count_text(beyond)} of {count_text(len(known))}", numeric=True),
                 Cell("none" if top is None else f"{visible(top.dimension)}: {visible(top.group)}"),
                 *_top_cells(top),
@@ -183,7 +182,6 @@ def _deviation_table(card: ModelCard) -> Table:
         "Cue",
         "Explicitness",
         "External validity",
-        "Mean size, in standard deviations",
         "Beyond chance, each alone",
         "Surest deviation",
         "Its size (95 % interval)",
@@ -193,7 +191,7 @@ def _deviation_table(card: ModelCard) -> Table:
     )
     lost = sum(score.value is None for scores in by_cue.values() for score in scores)
     notes = [
-        "Persona minus no persona, paired by question; the mean size is without sign and without the noise of its own errors. Explicitness and external validity are ranks after arXiv 2601.18572; equal ranks are ties."
+        "Persona minus no persona, paired by question. Explicitness and external validity are ranks after arXiv 2601.18572; equal ranks are ties."
     ]
     notes += (
         [f"{count_text(lost)} deviations could not be measured; the JSON form of this card says why."] if lost else []

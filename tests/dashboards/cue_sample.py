@@ -20,8 +20,6 @@ from dashboards.card import HistoryPoint, ModelCard
 from dashboards.instruments import NOISE_FLOOR, PERSONA_CUES
 from metrics.cue_audit import audit_scores, replicated
 from metrics.cue_comparison import CueDimension, compare_cues, cue_dimensions
-from metrics.cue_effects import cue_effects
-from metrics.cue_explicitness import explicitness_scores
 from metrics.cue_table import COLUMNS
 from metrics.policy import Policy
 from metrics.results import Comparison, Score
@@ -109,10 +107,8 @@ def _bounds() -> dict[str, tuple[float, float]]:
 @functools.cache
 def measured(version: int = 3) -> tuple[Score, ...]:
     """All scores of a release's simulated audit."""
-    rows = audit_scores(frame(version), _dimensions(), bounds=_bounds(), seed=1)
-    return tuple(
-        rows + explicitness_scores(cue_effects(frame(version)), {cue: CUES[cue].explicitness for cue in CUE_NAMES})
-    )
+    explicitness = {cue: float(CUES[cue].explicitness) for cue in CUE_NAMES}
+    return tuple(audit_scores(frame(version), _dimensions(), bounds=_bounds(), explicitness=explicitness, seed=1))
 
 
 @functools.cache
