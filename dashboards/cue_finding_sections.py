@@ -77,7 +77,7 @@ def _counted(found: Sequence[Score]) -> str:
             more = f" and {count_text(len(names) - MOST_ROWS)} more" if len(names) > MOST_ROWS else ""
             told = f" ({', '.join(names[:MOST_ROWS])}{more})"
         parts.append(f"{_WORDS[label]}: {count_text(len(names))}{told}")
-    return f"Differences between the personas of {count_text(len(found))} pairs of task and axis. {sentence_start('; '.join(parts))}."
+    return f"Pairs of task and axis: {count_text(len(found))}. {sentence_start('; '.join(parts))}."
 
 
 def _replication_table(card: ModelCard, found: Sequence[Score]) -> Table:

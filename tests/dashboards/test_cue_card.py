@@ -19,7 +19,7 @@ from dashboards.contents import contents
 from dashboards.cue_correlation_sections import cue_correlations_section
 from dashboards.cue_finding_sections import explicitness_section, replication_section
 from dashboards.cue_paper_sections import cue_paper_section
-from dashboards.cue_rows import Combination, pairs
+from dashboards.cue_rows import Combination, findings, pairs
 from dashboards.cue_sections import answers_section, cue_gaps_section
 from dashboards.html_card import html
 from dashboards.instruments import instrument_of
@@ -410,3 +410,35 @@ def test_the_first_card_of_a_family_has_the_same_sections_without_a_comparison()
 def test_what_cues_cannot_show_is_on_the_card(limit: str) -> None:
     limits = next(section for section in contents(cue_card()) if section.name == "limits")
     assert limit in text_of(limits)
+
+
+def test_findings_of_the_card_are_those_of_the_analysis_with_their_direction() -> None:
+    assert sorted(findings(cue_card())) == sorted(cue_replication.findings_of(cue_effects.cue_effects(frame())))
+    assert {(one.higher, one.cue) for one in findings(cue_card()) if one.task == "salary"} == {
+        ("55+", "explicit-mention-user")
+    }
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "agreement"),
+    [
+        (0.0099, 0.2, "only the paper's test finds a difference"),
+        (0.0101, 0.2, "neither finds a difference"),
+        (0.0101, 0.05, "only the two-way test finds a difference"),
+        (0.0099, 0.0501, "only the paper's test finds a difference"),
+        (0.0099, 0.05, "both find a difference"),
+        (None, 0.05, "cannot be told"),
+    ],
+)
+def test_the_paper_finds_at_one_in_a_hundred_and_the_two_way_test_at_one_in_twenty(
+    p: float | None, q: float, agreement: str
+) -> None:
+    dimension = "salary x gender, name-user"
+    first = changed("anova-f-paper", dimension, pvalue=p)
+    scores = tuple(
+        dataclasses.replace(s, method=f"(q = {q})") if (s.metric, s.dimension) == ("quasi-f", dimension) else s
+        for s in first.scores
+    )
+    of_one = tuple(s for s in scores if s.dimension == dimension or s.metric == TOLD.headline)
+    section = cue_paper_section(cue_card(scores=of_one))
+    assert {row[0]: row[1] for row in cells_of(section, "cue-paper-table")}[dimension] == agreement
