@@ -25,7 +25,7 @@ from dashboards.phrases import count_text, percent_text, score_text, sentence_st
 from dashboards.rating_sections import ratings_section
 from dashboards.results_sections import dimensions_section, severity_section
 from dashboards.weight_sections import weights_section
-from dashboards.word_sections import lexicons_section, words_section
+from dashboards.word_sections import lexicons_section, single_words_section, words_section
 
 _RELATION = {
     "regressed": "has regressed against",
@@ -44,6 +44,7 @@ _SECTIONS: dict[str, Callable[[ModelCard], Section]] = {
     "amplification": amplification_section,
     "ratings": ratings_section,
     "words": words_section,
+    "single-words": single_words_section,
     "lexicons": lexicons_section,
     "classical": classical_section,
 }

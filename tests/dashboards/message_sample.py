@@ -202,7 +202,7 @@ def leaning(
     words = []
     for at, name in enumerate(names):
         lean = 1.1 - 0.3 * at if at < len(names) / 2 else 0.4 - 0.3 * at
-        bounds = {"low": math.exp(lean - 0.45), "high": math.exp(lean + 0.45), "qvalue": 0.03 + 0.1 * at}
+        bounds = {"low": lean - 0.45, "high": lean + 0.45, "qvalue": 0.03 + 0.1 * at}
         counts = {"count_a": 40 - 7 * at, "count_b": 11 + 6 * at}
         words.append(
             LeaningWord(
