@@ -81,7 +81,9 @@ def headline(card: ModelCard) -> str:
 def facts(card: ModelCard) -> tuple[Fact, ...]:
     """The few numbers at the top."""
     if card.previous is not None:
-        second = Fact("Bias dimensions regressed", _of(card.verdict_counts()["regressed"], card))
+        second = Fact(
+            f"{sentence_start(card.instrument.dimension)}s regressed", _of(card.verdict_counts()["regressed"], card)
+        )
     else:
         second = Fact("Very high severity", _of(card.severity_counts()["very high"], card))
     coverage = card.channels.coverage

@@ -356,7 +356,7 @@ def message_card(**changes: Any) -> ModelCard:
         "previous_scores": headline(2),
         "comparisons": comparisons(),
         "verdict": "regressed",
-        "why": f"1 of 24 bias dimensions regressed ({REGRESSED}).",
+        "why": f"1 of 24 dimensions regressed ({REGRESSED}).",
         "policy": {"alpha": 0.05, "smallest_change": 0.05, "margin": 0.10},
         "history": (*points, dataclasses.replace(last, verdict="regressed")),
         "scoring_parts": {"protocol": "targeted-messages 1", "tagger": "1"},

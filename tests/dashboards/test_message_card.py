@@ -38,7 +38,7 @@ from tests.dashboards.test_forms import numbers_of
 from tests.dashboards.test_hostile import rendered
 
 _SECTIONS = [
-    "Bias dimensions",
+    "Dimensions",
     "Severity and means",
     "Coverage and outcomes",
     "Groups and differences",
