@@ -88,7 +88,7 @@ def test_every_number_of_a_results_cell_is_in_the_json(card: ModelCard) -> None:
     known = {form for number in numbers for form in (score_text(abs(number)), f"{number:,}", f"{100 * number:.1f}")}
     known |= {f"{abs(number):.1f}" for number in numbers} | {f"{number:.3f}".removeprefix("0") for number in numbers}
     counted = {"2,267", "1,140", "570"}  # without duplicates, and asked for by group: sums of numbers in the JSON
-    known |= {f"{100 * share:.1f}" for share in card.channels.group_coverage.values()}
+    known |= {f"{100 * share:.1f}" for share in card.channels.part_coverage.values()}
     document = page(html(card))
     cells = [cell for cell in document.all("td") if cell.attributes.get("class") == "number"]
     shown = [number for cell in cells for number in re.findall(r"[\d,]*\.?\d+", cell.text)]
