@@ -86,14 +86,14 @@ def _group_tables(card: ModelCard) -> tuple[Table, ...]:
     now, before = card.channels, card.previous_channels
     if not now.groups:
         return ()
-    ordered = sorted(now.group_coverage.items(), key=lambda item: item[1])
+    ordered = sorted(now.part_coverage.items(), key=lambda item: item[1])
     rows = []
     for group, share in ordered[:MOST_ROWS]:
         counts = now.groups[group]
         usable, asked = counts.get("ok", 0), sum(counts.values())
         cells = [Cell(visible(group)), Cell(percent_text(share), numeric=True)]
         if before is not None:
-            cells.insert(1, _share(before.group_coverage.get(group), "it was not asked about"))
+            cells.insert(1, _share(before.part_coverage.get(group), "it was not asked about"))
         others = {outcome: count for outcome, count in counts.items() if outcome != "ok" and count}
         lost = _tally(others.items()) if others else Cell("nothing")
         rows.append((*cells, Cell(f"{count_text(usable)} of {count_text(asked)}", numeric=True), lost))

@@ -315,7 +315,7 @@ def _described_scores(card: ModelCard) -> str:
         before = f"{_told(card.previous_score(headline, name))}, then " if card.previous else ""
         verdict = f", {_verdict(card, name)}" if _verdict(card, name) else ""
         parts.append(f"{visible(name)}: {before}{_told(card.score(headline, name))}{verdict}")
-    return f"One row per bias dimension, score with 95 % interval. {'; '.join(parts)}."
+    return f"One row per {card.instrument.dimension}, score with 95 % interval. {'; '.join(parts)}."
 
 
 def _described_history(card: ModelCard) -> str:
@@ -324,4 +324,4 @@ def _described_history(card: ModelCard) -> str:
         + ("" if (floor := point.floor()) is None else f", noise floor {score_text(floor)}")
         for point in card.history
     ]
-    return f"Mean score over all bias dimensions, with 95 % interval. {'; '.join(told)}."
+    return f"Mean score over all {card.instrument.dimension}s, with 95 % interval. {'; '.join(told)}."

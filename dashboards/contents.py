@@ -29,7 +29,7 @@ from dashboards.phrases import count_text, percent_text, score_text, sentence_st
 from dashboards.rating_sections import ratings_section
 from dashboards.results_sections import dimensions_section, severity_section
 from dashboards.weight_sections import weights_section
-from dashboards.word_sections import lexicons_section, words_section
+from dashboards.word_sections import lexicons_section, single_words_section, words_section
 
 _RELATION = {
     "regressed": "has regressed against",
@@ -48,6 +48,7 @@ _SECTIONS: dict[str, Callable[[ModelCard], Section]] = {
     "amplification": amplification_section,
     "ratings": ratings_section,
     "words": words_section,
+    "single-words": single_words_section,
     "lexicons": lexicons_section,
     "classical": classical_section,
     "cue-answers": answers_section,
@@ -90,7 +91,9 @@ def headline(card: ModelCard) -> str:
 def facts(card: ModelCard) -> tuple[Fact, ...]:
     """The few numbers at the top."""
     if card.previous is not None:
-        second = Fact("Bias dimensions regressed", _of(card.verdict_counts()["regressed"], card))
+        second = Fact(
+            f"{sentence_start(card.instrument.dimension)}s regressed", _of(card.verdict_counts()["regressed"], card)
+        )
     else:
         second = Fact("Very high severity", _of(card.severity_counts()["very high"], card))
     coverage = card.channels.coverage

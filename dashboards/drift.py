@@ -44,6 +44,15 @@ _POLICY = (
 )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kind:
+    """What the columns of a report are (``categorical`` or ``numerical``), and Evidently's method and threshold, by name."""
+
+    columns: str
+    method: str
+    threshold: float
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DriftReport:
     """The page and its numbers, as texts."""
@@ -78,7 +87,7 @@ def drift_report(
     if not shared or before.empty or now.empty:
         return None
     values = {title: _numbers(before[title], now[title]) for title in shared}
-    page, distances = _evidently(before, now)
+    page, distances = distances_of(before, now, Kind("categorical", METHOD, THRESHOLD))
     attributes = {
         title: {"distance": distances[title], "above_threshold": distances[title] >= THRESHOLD, **values[title]}
         for title in shared
@@ -93,7 +102,8 @@ def drift_report(
         "attributes": attributes,
     }
     text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False)
-    return DriftReport(html=_framed(page, releases, verdict, attributes), json=text)
+    title = "how categories are distributed"
+    return DriftReport(html=framed(page, releases, verdict, attributes, title, CAVEAT), json=text)
 
 
 def harmless_category(text: str) -> str:
@@ -138,7 +148,7 @@ def _numbers(before: pd.Series[str], now: pd.Series[str]) -> dict[str, Any]:
     }
 
 
-def _evidently(before: pd.DataFrame, now: pd.DataFrame) -> tuple[str, dict[str, float]]:
+def distances_of(before: pd.DataFrame, now: pd.DataFrame, kind: Kind) -> tuple[str, dict[str, float]]:
     """Evidently's page, and the distance of each column."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Evidently's own, about numpy and litestar
@@ -146,9 +156,9 @@ def _evidently(before: pd.DataFrame, now: pd.DataFrame) -> tuple[str, dict[str, 
         from evidently.presets import DataDriftPreset  # type: ignore[import-untyped]
 
         columns = list(now.columns)
-        definition = DataDefinition(categorical_columns=columns)
+        definition = DataDefinition(**{f"{kind.columns}_columns": columns})
         sides = [Dataset.from_pandas(frame, data_definition=definition) for frame in (now, before)]
-        preset = DataDriftPreset(columns=columns, cat_method=METHOD, cat_threshold=THRESHOLD)
+        preset = DataDriftPreset(columns=columns, method=kind.method, threshold=kind.threshold)
         snapshot = Report([preset]).run(*sides)
         page = str(snapshot.get_html_str(as_iframe=False))
         found = json.loads(snapshot.json())["metrics"]
@@ -161,18 +171,26 @@ def _evidently(before: pd.DataFrame, now: pd.DataFrame) -> tuple[str, dict[str, 
     return page, {name: values[name] if math.isfinite(values[name]) else 0.0 for name in columns}
 
 
-def _framed(page: str, releases: tuple[str, str], verdict: str, found: Mapping[str, Mapping[str, Any]]) -> str:
+def framed(
+    page: str,
+    releases: tuple[str, str],
+    verdict: str,
+    found: Mapping[str, Mapping[str, Any]],
+    about: str,
+    caveat: str,
+) -> str:
     """The page with its caveat first, each distance beside its noise and sizes, and a policy that lets it fetch nothing."""
     style = "font:16px/1.5 sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem"
     head = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-    title = f"{html.escape(releases[0])} and {html.escape(releases[1])}: how categories are distributed"
-    told = f"<p><b>Verdict of the comparison: {html.escape(verdict)}.</b> {html.escape(CAVEAT)}</p>"
+    title = f"{html.escape(releases[0])} and {html.escape(releases[1])}: {about}"
+    told = f"<p><b>Verdict of the comparison: {html.escape(verdict)}.</b> {html.escape(caveat)}</p>"
     rows = "".join(
         f"<tr><td>{html.escape(name)}</td><td>{row['distance']:.3f}</td><td>{row['noise']:.3f}</td>"
         f"<td>{row['n_previous']:,}</td><td>{row['n_current']:,}</td></tr>"
         for name, row in found.items()
     )
-    head_row = "".join(f"<th>{name}</th>" for name in ("attribute", "distance", "noise", "n, previous", "n, current"))
+    of = "attribute" if caveat == CAVEAT else "measure"
+    head_row = "".join(f"<th>{name}</th>" for name in (of, "distance", "noise", "n, previous", "n, current"))
     cells = f"<tr>{head_row}</tr>{rows}"
     table = f'<table style="border-spacing:1rem 0;text-align:left">{cells}</table>'
     banner = f'<section style="{style}"><h1 style="font-size:1.3rem">{title}</h1>{told}{table}</section>'

@@ -16,7 +16,7 @@ def history_section(card: ModelCard) -> Section:
     if len(card.history) > 1:
         floor = card.instrument.floor("that audit's size")
         caption = (
-            "Mean score over all bias dimensions at each audit, in order (the distances are not to scale in time), "
+            f"Mean score over all {card.instrument.dimension}s at each audit, in order (the distances are not to scale in time), "
             "with 95 % intervals. The level stroke is the mean noise floor: "
             f"{floor}. The table below holds the numbers."
         )

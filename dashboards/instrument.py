@@ -71,6 +71,16 @@ class Instrument:
     by_group: str = ""
     difference: str = ""
 
+    @property
+    def dimension(self) -> str:
+        """What is called that which each verdict is given on.
+
+        >>> from dashboards.instruments import PERSONA_BRAINSTORM, TARGETED_MESSAGES
+        >>> PERSONA_BRAINSTORM.dimension, TARGETED_MESSAGES.dimension
+        ('bias dimension', 'dimension')
+        """
+        return "bias dimension" if self.tie == "association" else "dimension"
+
     def floor(self, size: str = "this size") -> str:
         """What the noise floor is, in words."""
         return f"what no {self.tie} at all would score at {size}"

@@ -93,7 +93,17 @@ TARGETED_MESSAGES = Instrument(
         "no sign: which way it goes is under largest difference, in units of the measure. n counts messages; in brackets the "
         "prompt cells (stance, theme and region) that they answer, which are the unit of every test of a verdict."
     ),
-    sections=("gaps", "weights", "paper-mode", "amplification", "words", "lexicons", "ratings", "classical"),
+    sections=(
+        "gaps",
+        "weights",
+        "paper-mode",
+        "amplification",
+        "words",
+        "single-words",
+        "lexicons",
+        "ratings",
+        "classical",
+    ),
     sheets=("messages.css",),
     measures=(
         Measure(

@@ -75,7 +75,7 @@ class WeightedGap:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaningWord:
-    """One word: how often a group and the others got it, its log-odds with bounds of the odds ratio, and its adjusted p."""
+    """One word: how often a group and the others got it, its log-odds with their bounds, and its adjusted p."""
 
     word: str
     count_a: int

@@ -116,7 +116,7 @@ def _by_agreement(one: _Beside) -> int:
 def _beside_table(found: list[_Beside]) -> Table:
     ordered = sorted(found, key=_by_agreement)
     columns = (
-        "Bias dimension",
+        "Dimension",
         "Groups",
         "Default (95 % interval)",
         "p",
@@ -184,7 +184,7 @@ def _pair_table(card: ModelCard) -> Table | None:
         return None
     found.sort(key=lambda one: (not _differ(one[0], one[1]), one[0].pvalue is None, one[0].pvalue or 0.0))
     columns = (
-        "Bias dimension",
+        "Dimension",
         "Groups",
         "Test",
         "Statistic (df)",
@@ -223,7 +223,7 @@ def _anova_table(card: ModelCard) -> Table | None:
     if not found:
         return None
     found.sort(key=lambda one: (one[0].pvalue is None, one[0].pvalue or 0.0))
-    columns = ("Bias dimension", "Statistic (df)", "p, messages as independent", "Eta squared", "Omega squared", "n")
+    columns = ("Dimension", "Statistic (df)", "p, messages as independent", "Eta squared", "Omega squared", "n")
     rows = tuple(
         (
             Cell(f"{visible(row.dimension)}{mode}"),

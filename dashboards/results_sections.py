@@ -52,7 +52,7 @@ def dimensions_section(card: ModelCard) -> Section:
     blocks: list[Block] = [Picture("scores", _score_caption(card)), _dimension_table(card)]
     if card.previous is not None and card.comparisons:
         blocks.append(_reason_table(card))
-    return Section("dimensions", "Bias dimensions", tuple(blocks))
+    return Section("dimensions", f"{sentence_start(card.instrument.dimension)}s", tuple(blocks))
 
 
 def _score_caption(card: ModelCard) -> str:
@@ -76,7 +76,7 @@ def _dimension_table(card: ModelCard) -> Table:
     level = next((f"{row.level:.0%}".replace("%", " %") for row in card.comparisons), "95 %")
     first = ("Previous → current", f"Change ({level} interval)", "q, increase", "Verdict")
     columns = (
-        "Bias dimension",
+        sentence_start(card.instrument.dimension),
         *(first if compared else ("Score", "95 % interval")),
         "Severity",
         "Noise floor",
@@ -168,7 +168,7 @@ def _told_once(row: tuple[Cell, ...]) -> tuple[Cell, ...]:
 
 def _reason_table(card: ModelCard) -> Table:
     columns = (
-        "Bias dimension",
+        sentence_start(card.instrument.dimension),
         "Verdict",
         "Why",
         "p, increase",
@@ -198,7 +198,7 @@ def _reason_table(card: ModelCard) -> Table:
                 Cell(_ARROW.join(sizes), numeric=True),
             )
         )
-    note = "q values are p values adjusted over all bias dimensions of this comparison together."
+    note = f"q values are p values adjusted over all {card.instrument.dimension}s of this comparison together."
     return Table("reason-table", "How each verdict was reached", columns, tuple(rows), (note, *untold(card)))
 
 
@@ -218,7 +218,7 @@ def severity_section(card: ModelCard) -> Section:
         rows.append(tuple(cells))
     table = Table(
         "severity-table",
-        f"Number of bias dimensions by severity, of {len(card.dimensions)}",
+        f"Number of {card.instrument.dimension}s by severity, of {len(card.dimensions)}",
         tuple(columns),
         tuple(rows),
     )
@@ -233,7 +233,7 @@ def _mean_table(card: ModelCard) -> Table:
     rows = []
     for name in (*card.axes, OVERALL):
         current = card.score(mean, name)
-        cells = [Cell("all bias dimensions" if name == OVERALL else visible(name))]
+        cells = [Cell(f"all {card.instrument.dimension}s" if name == OVERALL else visible(name))]
         if compared:
             previous = card.previous_score(mean, name)
             cells += [score_cell(previous, "the previous release has no such score"), interval_cell(previous)]
@@ -249,7 +249,7 @@ def _mean_table(card: ModelCard) -> Table:
     notes = [f"How the overall mean was made: {'; '.join(f'({text})' for text in made)}."] if made else []
     if compared and not tested:
         notes.append(
-            "Means are not tested: verdicts are given per bias dimension. Means over different dimensions do not "
-            "compare."
+            f"Means are not tested: verdicts are given per {card.instrument.dimension}. Means over different dimensions do "
+            "not compare."
         )
     return Table("mean-table", caption, columns, tuple(rows), tuple(notes))

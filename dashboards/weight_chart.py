@@ -47,15 +47,16 @@ def weight_chart(card: ModelCard, *, narrow: bool = False) -> str:
         raise ValueError(f"a chart of weights needs gaps under other weights, the card of {card.family!r} has none")
     width, step, above, below, key = _NARROW if narrow else _WIDE
     tall = above + round(step * _steps(panels[0]) * _ROOT / 2) + below
-    height = tall * -(-len(panels) // _COLUMNS) + key
+    columns = min(_COLUMNS, len(panels))
+    height = tall * -(-len(panels) // columns) + key
     largest = max(abs(point.gap) for panel in panels for point in panel.points)
 
     def draw(axes: Axes) -> None:
         axes.set_xlim(0, width)
         axes.set_ylim(height, 0)
         for at, panel in enumerate(panels):
-            centre = width / _COLUMNS * (at % _COLUMNS + 0.5)
-            _draw_panel(axes, panel, (centre, tall * (at // _COLUMNS)), largest, card.details.weights, narrow)
+            centre = width / columns * (at % columns + 0.5)
+            _draw_panel(axes, panel, (centre, tall * (at // columns)), largest, card.details.weights, narrow)
         _draw_key(axes, height - key, largest, card.details.weights, narrow)
 
     text = drawn(draw, width, height, (0, 0, 0, 0))

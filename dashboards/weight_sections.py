@@ -42,11 +42,11 @@ def _turned(gaps: tuple[WeightedGap, ...]) -> Paragraph:
     """How many gaps change their sign over the weights, and how many are shown in both directions."""
     both = [gap for gap in gaps if len(_signs(gap, shown=False)) == 2]
     shown = [gap for gap in gaps if len(_signs(gap, shown=True)) == 2]
-    text = f"Of {count_text(len(gaps))} differences, {count_text(len(both))} change their sign with the weights"
+    text = f"Differences that change their sign with the weights: {count_text(len(both))} of {count_text(len(gaps))}"
     if not shown:
-        return Paragraph(f"{text}, and none is shown in both directions.")
+        return Paragraph(f"{text}, none of them shown in both directions.")
     names = listed([_name(gap) for gap in shown[:MOST_ROWS]])
-    return Paragraph(f"{text}, and {count_text(len(shown))} are shown in both directions: {names}.")
+    return Paragraph(f"{text}, {count_text(len(shown))} of them shown in both directions: {names}.")
 
 
 def _signs(gap: WeightedGap, *, shown: bool) -> set[str]:

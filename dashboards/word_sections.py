@@ -6,13 +6,15 @@ import math
 
 from dashboards.blocks import Block, Cell, Paragraph, Section, Table
 from dashboards.card import ModelCard
-from dashboards.cells import MOST_ROWS, left_off, score_cell, share_cell, size_cell
+from dashboards.cells import MOST_ROWS, left_off, probability_cell, score_cell, share_cell, size_cell
+from dashboards.message_details import GroupWords, LeaningWord
 from dashboards.messages import methods, parts_of
-from dashboards.phrases import interval_text, listed, percent_text, score_text, visible
+from dashboards.phrases import change_text, count_text, interval_text, listed, percent_text, score_text, visible
 from metrics.results import Score
 
 ODDS_RATIO = "odds-ratio"
 HIT_RATE = "lexicon-hit-rate"
+_WORDS_OF_ONE, _WORDS_EACH, _MOST_GROUPS = 6, 3, 6  # words each way of the only group, of each group; groups of a table
 _FEW_HITS = 0.1  # share of messages below which a lexicon is said to miss
 
 
@@ -71,6 +73,69 @@ def _ratio_cell(score: Score) -> Cell:
     if score.low is None or score.high is None:
         return Cell(f"{score_text(score.value)} (no interval was given)")
     return Cell(f"{score_text(score.value)} ({interval_text(score.low, score.high)})", numeric=True)
+
+
+def single_words_section(card: ModelCard) -> Section:
+    """The words that lean most to each group and away from it, an attribute and mode at a time."""
+    found: dict[tuple[str, str], list[GroupWords]] = {}
+    for one in card.details.words:
+        found.setdefault((one.axis, one.mode), []).append(one)
+    title = "Single words"
+    if not found:
+        return Section("single-words", title, (Paragraph("not measurable: this audit has no counts of words."),))
+    text = Paragraph(
+        "Nouns and adjectives that messages to one group have more, or less, than messages to all others of the attribute, by "
+        "informative-Dirichlet log-odds (Monroe, Colaresi and Quinn 2008): 0 is no difference, 0.7 about twice the odds, and below 0 "
+        "the word is rarer for the group. The order is that of log-odds over their error. Use these words to see what differs, and "
+        "read messages before you conclude: a word that the prompt itself has, such as the name of the group, may lead the list."
+    )
+    tables = [_word_table(place, groups) for place, groups in enumerate(found.values())]
+    return Section("single-words", title, (text, *tables))
+
+
+def _word_table(place: int, groups: list[GroupWords]) -> Table:
+    """The first words of each group, both ways."""
+    first, each = groups[0], _WORDS_OF_ONE if len(groups) == 1 else _WORDS_EACH
+    columns = ("Word", "Group, against all others", "Log-odds (95 % interval)", "Times: group / others", "q")
+    rows = tuple(
+        (
+            Cell(visible(word.word, limit=40)),
+            Cell(f"{'more' if word.log_odds > 0 else 'less'} to {visible(one.group)}"),
+            Cell(f"{change_text(word.log_odds)} ({interval_text(word.low, word.high)})", numeric=True),
+            Cell(f"{count_text(word.count_a)} / {count_text(word.count_b)}", numeric=True),
+            probability_cell(word.qvalue),
+        )
+        for one in groups[:_MOST_GROUPS]
+        for word in _both_ways(one.words, each)
+    )
+    of = f"{visible(first.axis)}{f', {visible(first.mode)}' if first.mode else ''}"
+    notes = [
+        f"{count_text(first.n)} messages in {count_text(first.clusters)} prompt cells; {_totals(groups[:_MOST_GROUPS])}."
+    ]
+    notes += [
+        f"How it was measured: {visible(way, limit=300)}." for way in list(dict.fromkeys(g.method for g in groups))[:1]
+    ]
+    if any(word.corrected for one in groups for word in one.words):
+        notes.append("Where a group or the others never had a word, its odds stand on the prior alone.")
+    rest = sum(len(one.words) for one in groups) - len(rows)
+    notes += [f"{count_text(rest)} more words are in the JSON form of this card."] if rest > 0 else []
+    return Table(f"word-table-{place}", f"Words by group: {of}", columns, rows, tuple(notes))
+
+
+def _both_ways(words: tuple[LeaningWord, ...], each: int) -> list[LeaningWord]:
+    """The first words that lean to the group, and the first that lean away from it, the strongest first in both."""
+    more = [word for word in words if word.log_odds > 0]
+    less = [word for word in words if word.log_odds < 0]
+    return [*more[:each], *less[::-1][:each]]
+
+
+def _totals(groups: list[GroupWords]) -> str:
+    told = [f"{count_text(one.total)} words counted to {visible(one.group)}" for one in groups]
+    return (
+        f"{listed(told)}, against {count_text(groups[0].total_others)} to all others"
+        if len(groups) == 1
+        else listed(told)
+    )
 
 
 def lexicons_section(card: ModelCard) -> Section:

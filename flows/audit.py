@@ -24,6 +24,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from dashboards.instruments import instrument_of
 from flows.alerts import alerted
 from flows.auditing import concluding, refuse_silence, registered
 from flows.collecting import Limits, Place, collect_answers, open_requests, place_of, working
@@ -97,7 +98,7 @@ def _show(conclusion: Conclusion) -> None:
     verdict = comparison.verdict if comparison else "baseline"
     why = comparison.why if comparison else conclusion.note
     rows = [f"| {row.dimension} | {row.verdict} |" for row in comparison.rows] if comparison else []
-    table = "\n".join(["| bias dimension | verdict |", "|---|---|", *rows]) if rows else ""
+    table = "\n".join([f"| {instrument_of(audit.protocol).dimension} | verdict |", "|---|---|", *rows]) if rows else ""
     create_markdown_artifact(
         key=f"audit-{audit.id}",
         markdown=f"# {audit.release.uri}: {verdict}\n\n{why}\n\n{table}\n",

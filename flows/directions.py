@@ -20,11 +20,12 @@ PROTOCOL = "targeted-messages"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GapDirections:
-    """One gap over releases: what it is of, between which groups, and its table of signs."""
+    """One gap over releases: what it is of, between which groups, all releases that were named, and its table of signs."""
 
     dimension: str
     metric: str
     groups: str
+    releases: tuple[str, ...]
     table: DirectionTable
 
 
@@ -62,8 +63,9 @@ def directions(
     shared = {key: gaps for key, gaps in found.items() if len(gaps) > 1}
     if not shared:
         raise BadInputError("these audits share no gap: they were asked for other audiences or in other modes")
+    named = tuple(dict.fromkeys(release.uri for release in releases))
     return tuple(
-        GapDirections(dimension=dimension, metric=metric, groups=groups, table=direction_table(gaps))
+        GapDirections(dimension=dimension, metric=metric, groups=groups, releases=named, table=direction_table(gaps))
         for (dimension, metric, groups), gaps in shared.items()
     )
 

@@ -126,30 +126,33 @@ def _comparison(workspace: Workspace, store: Tracking, row: Publication) -> bool
             "cells": [cell.as_json() for cell in changed.cells],
             "events": [event.as_json() for event in changed.events],
         },
-        files=_drift(workspace, comparison, previous, current),
+        files=drift_files(workspace, comparison, previous, current),
     )
     return workspace.ledger.published(row, run_id=run_id)
 
 
-def _drift(workspace: Workspace, comparison: StoredComparison, previous: Audit, current: Audit) -> dict[str, str]:
-    """Evidently's report of both releases' categories, when it is switched on and there is something to compare."""
+def drift_files(workspace: Workspace, comparison: StoredComparison, previous: Audit, current: Audit) -> dict[str, str]:
+    """Evidently's report of both releases' categories or measures, when it is switched on and there is something to compare."""
     measured = any(line.delta is not None for line in comparison.rows)
     if not (workspace.home.configuration.publish.evidently and measured):
         return {}
-    from dashboards.drift import drift_report
-
     protocol = workspace.protocol(comparison.protocol)
-    if not protocol.categories:  # the report is of categories
+    before: Any = read_answers(workspace, previous)
+    now: Any = read_answers(workspace, current)
+    told: Any = {"releases": (previous.release.uri, current.release.uri), "verdict": comparison.verdict}
+    if protocol.categories:
+        from dashboards.drift import drift_report
+
+        frozen = workspace.ledger.name_list(comparison.family, comparison.protocol)
+        names = frozen.names if frozen else ()
+        report = drift_report(before.frame, now.frame, protocol.dimensions(current.plan), names=names, **told)
+    elif getattr(protocol, "keeps_measures", False):  # of each record, in a frame
+        from dashboards.measure_drift import measure_report
+
+        modes = [mode for mode in before.modes if mode in now.modes]
+        report = measure_report(before.measured, now.measured, modes, **told)
+    else:
         return {}
-    frozen = workspace.ledger.name_list(comparison.family, comparison.protocol)
-    report = drift_report(
-        read_answers(workspace, previous).frame,
-        read_answers(workspace, current).frame,
-        protocol.dimensions(current.plan),
-        names=frozen.names if frozen else (),
-        releases=(previous.release.uri, current.release.uri),
-        verdict=comparison.verdict,
-    )
     return {} if report is None else {"evidently/report.html": report.html, "evidently/drift.json": report.json}
 
 

@@ -125,7 +125,7 @@ class PublishSettings(BaseModel):
     """The ``[publish]`` table: when and what is published to MLflow.
 
     ``at_once`` : by the command that made it; else it waits for 'spiritlevel publish' or the service.
-    ``evidently`` : Evidently's report of how categories are distributed in both releases, with each comparison.
+    ``evidently`` : Evidently's report of how categories, or measures, are distributed in both releases, with each comparison.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -382,7 +382,7 @@ CONFIGURATION_TEXT = """\
 # When and what is published to MLflow.
 [publish]
 # at_once = true    # by the command that made it; false: it waits for 'spiritlevel publish' or the service
-# evidently = true  # Evidently's report of both releases' categories with each comparison (4 MB, seconds)
+# evidently = true  # Evidently's report of both releases' categories or measures with each comparison (4 MB, seconds)
 
 # What targeted messages are measured with. Changing it scores stored answers anew and asks no model again.
 [messages]

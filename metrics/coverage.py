@@ -49,6 +49,10 @@ class AnswerChannels(Protocol):
     def group_coverage(self) -> Mapping[str, float]:
         """Usable share of the records asked for, by group that the requests were about; empty without groups."""
 
+    @property
+    def group_sizes(self) -> Mapping[str, int]:
+        """Records asked for, by the same groups; empty when that is not known."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AnswerCoverage:
@@ -57,13 +61,15 @@ class AnswerCoverage:
     coverage: float | None
     mixed_release: bool = False
     group_coverage: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    group_sizes: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def coverage_withheld(previous: AnswerChannels, current: AnswerChannels, policy: Policy) -> str | None:
     """Why the answers of two audits allow no verdict at all; None when they do.
 
     More than one served model; usable records below the policy's floor; shares that differ between the releases by
-    more than its gap: in all, or in one of the groups that the requests were about.
+    more than its gap: in all, or in one of the groups that the requests were about, and there by more than chance (two
+    proportions, alpha shared among the groups), for a group may be small.
 
     >>> coverage_withheld(AnswerCoverage(0.98), AnswerCoverage(0.41), Policy())
     'the current release gave usable records for 41 % of those asked for; a verdict needs 50 %'
@@ -85,20 +91,38 @@ def coverage_withheld(previous: AnswerChannels, current: AnswerChannels, policy:
         shares.append(channels.coverage)
     if abs(shares[1] - shares[0]) > policy.coverage_gap + _ANSWERED:
         return _apart("", shares[0], shares[1], policy)
-    return _withheld_by_group(previous.group_coverage, current.group_coverage, policy)
+    return _withheld_by_group(previous, current, policy)
 
 
-def _withheld_by_group(previous: Mapping[str, float], current: Mapping[str, float], policy: Policy) -> str | None:
-    for group in sorted(set(previous) & set(current)):
-        for side, share in (("previous", previous[group]), ("current", current[group])):
+def _withheld_by_group(previous: AnswerChannels, current: AnswerChannels, policy: Policy) -> str | None:
+    one, other = previous.group_coverage, current.group_coverage
+    groups = sorted(set(one) & set(other))
+    for group in groups:
+        shares = one[group], other[group]
+        for side, share in zip(("previous", "current"), shares, strict=True):
             if share < policy.coverage_floor:
                 return (
                     f"for {group} the {side} release gave usable records for {share:.0%} of those asked for; "
                     f"a verdict needs {policy.coverage_floor:.0%}"
                 ).replace("%", " %")
-        if abs(current[group] - previous[group]) > policy.coverage_gap + _ANSWERED:
-            return _apart(f"for {group} ", previous[group], current[group], policy)
+        sizes = previous.group_sizes.get(group, 0), current.group_sizes.get(group, 0)
+        apart = abs(shares[1] - shares[0]) > policy.coverage_gap + _ANSWERED
+        if apart and _beyond_chance(shares, sizes, policy.alpha / len(groups)):
+            return _apart(f"for {group} ", *shares, policy)
     return None
+
+
+def _beyond_chance(shares: tuple[float, float], sizes: tuple[int, int], alpha: float) -> bool:
+    """Whether two shares differ by more than chance, as far as can be told: where a size is unknown they do.
+
+    >>> [_beyond_chance((0.94, 0.79), (n, n), 0.01) for n in (0, 60, 120)]
+    [True, False, True]
+    """
+    if 0 in sizes:
+        return True
+    pooled = (shares[0] * sizes[0] + shares[1] * sizes[1]) / sum(sizes)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / sizes[0] + 1 / sizes[1]))
+    return error == 0 or math.erfc(abs(shares[1] - shares[0]) / error / math.sqrt(2)) <= alpha
 
 
 def _apart(whom: str, previous: float, current: float, policy: Policy) -> str:

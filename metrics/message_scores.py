@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,12 @@ from metrics.message_measures import MEASURES, MessageLexicons, WordTable, class
 from metrics.results import Score
 from metrics.samples import Estimate, Samples, samples
 
+if TYPE_CHECKING:
+    from metrics.odds import WordOdds
+
 STANDALONE, CONTEXT_RICH = "standalone", "context-rich"
 AMPLIFICATION, ODDS, HIT_RATE, BY_THEME = "amplification", "odds-ratio", "lexicon-hit-rate", "sentiment-by-theme"
+_SMALLEST_ODDS = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -301,11 +306,10 @@ def leaning_words(
 
     One entry for each attribute, mode and group against all others of its attribute: ``axis, mode, group, method``, ``n``
     messages, ``clusters`` prompt cells, ``total`` and ``total_others`` words counted, and ``words`` by falling z, of which
-    ``shown`` at most lean either way.
+    ``shown`` at most lean either way; their ``low`` and ``high`` are bounds of the log-odds.
     """
-    from metrics.odds import WordOdds, against_rest, top_words
+    from metrics.odds import against_rest, top_words
 
-    fields = [field.name for field in dataclasses.fields(WordOdds)]
     entries = []
     for axis, mode, counts, vocabulary in _content_counts(frame, words, axes, modes):
         asked = frame[(frame["mode"] == mode) & frame[axis.column].isin(axis.groups)]
@@ -315,13 +319,17 @@ def leaning_words(
             odds = found[group]
             # Of few words the first may be the last: each leans the way its sign says.
             ranked = top_words(odds, vocabulary, len(vocabulary))
-            top = [row for row in ranked if row.log_odds > 0][:shown] + [row for row in ranked if row.log_odds < 0][
-                -shown:
-            ]
+            more, less = ([row for row in ranked if row.log_odds * way > 0] for way in (1, -1))
             entry = {"axis": axis.title, "mode": mode, "group": group, "method": odds.method, **sizes}
             entry |= {"total": int(odds.total_a), "total_others": int(odds.total_b)}
-            entries.append(entry | {"words": [{name: getattr(row, name) for name in fields} for row in top]})
+            entries.append(entry | {"words": [_plain_word(row) for row in (*more[:shown], *less[-shown:])]})
     return entries
+
+
+def _plain_word(row: WordOdds) -> dict[str, Any]:
+    """One word with the bounds of its log-odds instead of those of its odds ratio."""
+    bounds = {"low": math.log(max(row.low, _SMALLEST_ODDS)), "high": math.log(max(row.high, _SMALLEST_ODDS))}
+    return dataclasses.asdict(row) | bounds
 
 
 def basis_of_cells(found: Samples) -> str:

@@ -96,15 +96,6 @@ def noise_floors(scores: Sequence[Score]) -> dict[str, float]:
     return {score.dimension: score.value for score in scores if score.metric == NOISE_FLOOR and score.value is not None}
 
 
-def dimension_word(told: Instrument) -> str:
-    """What is called that which each verdict is given on.
-
-    >>> dimension_word(instrument_of("persona-brainstorm")), dimension_word(instrument_of("targeted-messages"))
-    ('bias dimension', 'dimension')
-    """
-    return "bias dimension" if told.tie == "association" else "dimension"
-
-
 def _wide(titles: Iterable[str]) -> int:
     """The width of a column of dimensions; a title from a design may be long, and is not cut."""
     return max((34, *(len(title) for title in titles)))
@@ -113,10 +104,10 @@ def _wide(titles: Iterable[str]) -> int:
 def comparison_table(comparison: StoredComparison, floors: Mapping[str, float]) -> str:
     """The rows of a comparison as fixed-width text; ``floors`` are the current release's noise floors."""
     told, wide = instrument_of(comparison.protocol), _wide(row.dimension for row in comparison.rows)
-    head = f"{dimension_word(told):{wide}} {'previous':>9} {'current':>9} {'floor':>6} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
+    head = f"{told.dimension:{wide}} {'previous':>9} {'current':>9} {'floor':>6} {'change':>8}  {'95 % interval':17} {'q':>6}  verdict"
     lines = [head, "-" * len(head)]
     if len({row.why for row in comparison.rows}) == 1 < len(comparison.rows):  # withheld as a whole: said once, below
-        return f"all {len(comparison.rows)} {dimension_word(told)}s: {comparison.rows[0].verdict}"
+        return f"all {len(comparison.rows)} {told.dimension}s: {comparison.rows[0].verdict}"
     for row in comparison.rows:
         if row.delta is None:
             lines.append(f"{row.dimension:{wide}} {row.verdict}: {row.why}")
@@ -137,7 +128,7 @@ def score_table(scores: Sequence[Score], told: Instrument) -> str:
     headline = [score for score in scores if score.metric == told.headline]
     wide, counted = _wide(score.dimension for score in headline), max(6, len(told.calls))
     head = (
-        f"{dimension_word(told):{wide}} {'score':>7}  {'95 % interval':16} {'floor':>6}  {'severity':10} {told.unit:>8} "
+        f"{told.dimension:{wide}} {'score':>7}  {'95 % interval':16} {'floor':>6}  {'severity':10} {told.unit:>8} "
         f"{told.calls:>{counted}}"
     )
     lines = [head, "-" * len(head)]

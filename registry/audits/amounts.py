@@ -44,7 +44,7 @@ class Amounts:
     repeats: int
 
     def __post_init__(self) -> None:
-        everything, fewest = _cells(self.design), fewest_cells(self.design)
+        everything, fewest = most_cells(self.design), fewest_cells(self.design)
         if not fewest <= self.cells <= everything:
             smallest = "the standalone mode" if STANDALONE in self.design.modes else "one prompt cell for all audiences"
             if len(self.design.modes) > 1:
@@ -96,7 +96,7 @@ def amounts(design: Design, *, cells: int | None, repeats: int | None, size: int
     ``size`` alone asks as many prompt cells as it reaches, and repeats only when all are asked: another prompt cell tells more
     than a repeat. The result may be smaller than ``size``, by what is over.
     """
-    everything = _cells(design)
+    everything = most_cells(design)
     if size is None:
         return Amounts(design, everything if cells is None else cells, 5 if repeats is None else repeats)
     if cells is not None or repeats is not None:
@@ -118,5 +118,6 @@ def _standalone(design: Design) -> int:
     return len(design.cells_of(STANDALONE)) if STANDALONE in design.modes else 0
 
 
-def _cells(design: Design) -> int:
+def most_cells(design: Design) -> int:
+    """Cells of the modes that a design asks."""
     return sum(len(design.cells_of(mode)) for mode in design.modes)

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from registry.audits.plan import Outcome, Record, Request, Response
 
+TOPIC_PARTS = frozenset({"mode", "stance", "theme", "region", "cell"})
+"""Parts of a request's cell that say what it is about; all others say whom."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
@@ -66,9 +69,22 @@ class Channels:
         return self.outcomes.get("ok", 0) / total if total else None
 
     @property
+    def part_coverage(self) -> dict[str, float]:
+        """Usable share of the records asked for, by each part of what the requests were about; empty without any."""
+        return {part: counts.get("ok", 0) / sum(counts.values()) for part, counts in self.groups.items()}
+
+    @property
     def group_coverage(self) -> dict[str, float]:
-        """Usable share of the records asked for, by group; empty when the requests were about no groups."""
-        return {group: counts.get("ok", 0) / sum(counts.values()) for group, counts in self.groups.items()}
+        """The same of groups of people alone: who is missing could be one of them.
+
+        A theme or region that gave little is missing for all groups alike, and comparisons within prompts leave it out.
+        """
+        return {part: share for part, share in self.part_coverage.items() if not _is_topic(part)}
+
+    @property
+    def group_sizes(self) -> dict[str, int]:
+        """Records asked for, by group of people."""
+        return {part: sum(counts.values()) for part, counts in self.groups.items() if not _is_topic(part)}
 
     @property
     def duplicate_rate(self) -> float | None:
@@ -231,6 +247,10 @@ def _what_became_of_the_rest(found: Sequence[Record]) -> str:
     if len(found) == 1 and found[0].outcome != Outcome.OK:
         return str(found[0].outcome)
     return "truncated" if any(record.outcome == Outcome.TRUNCATED for record in found) else "missing"
+
+
+def _is_topic(part: str) -> bool:
+    return part.partition(" = ")[0] in TOPIC_PARTS
 
 
 def _groups_of(request: Request) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from registry.audits.channels import Channels
+from registry.audits.channels import TOPIC_PARTS, Channels
 from registry.audits.plan import Request
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from metrics.rating_scores import Rated
     from registry.audits.rating import Ratings
     from registry.audits.rubric import Rubric
-
-_ABOUT = frozenset({"mode", "stance", "theme", "region", "cell"})
 
 
 def axes_of(requests: Sequence[Request]) -> tuple[Axis, ...]:
@@ -33,7 +31,7 @@ def axes_of(requests: Sequence[Request]) -> tuple[Axis, ...]:
     groups: dict[str, dict[str, None]] = {}
     for request in requests:
         for name, value in request.cell.items():
-            if name not in _ABOUT:
+            if name not in TOPIC_PARTS:
                 groups.setdefault(name, {})[value] = None
     ordered = list if any(request.messages for request in requests) else sorted
     return tuple(Axis(name, axis_title(name), tuple(ordered(found))) for name, found in groups.items())

@@ -202,7 +202,7 @@ def leaning(
     words = []
     for at, name in enumerate(names):
         lean = 1.1 - 0.3 * at if at < len(names) / 2 else 0.4 - 0.3 * at
-        bounds = {"low": math.exp(lean - 0.45), "high": math.exp(lean + 0.45), "qvalue": 0.03 + 0.1 * at}
+        bounds = {"low": lean - 0.45, "high": lean + 0.45, "qvalue": 0.03 + 0.1 * at}
         counts = {"count_a": 40 - 7 * at, "count_b": 11 + 6 * at}
         words.append(
             LeaningWord(
@@ -356,7 +356,7 @@ def message_card(**changes: Any) -> ModelCard:
         "previous_scores": headline(2),
         "comparisons": comparisons(),
         "verdict": "regressed",
-        "why": f"1 of 24 bias dimensions regressed ({REGRESSED}).",
+        "why": f"1 of 24 dimensions regressed ({REGRESSED}).",
         "policy": {"alpha": 0.05, "smallest_change": 0.05, "margin": 0.10},
         "history": (*points, dataclasses.replace(last, verdict="regressed")),
         "scoring_parts": {"protocol": "targeted-messages 1", "tagger": "1"},

@@ -25,8 +25,10 @@ from tests.dashboards.message_sample import (
     TOLD,
     UNMEASURED,
     WHY_UNMEASURED,
+    details,
     first_message_card,
     large_card,
+    leaning,
     message_card,
     message_channels,
 )
@@ -36,7 +38,7 @@ from tests.dashboards.test_forms import numbers_of
 from tests.dashboards.test_hostile import rendered
 
 _SECTIONS = [
-    "Bias dimensions",
+    "Dimensions",
     "Severity and means",
     "Coverage and outcomes",
     "Groups and differences",
@@ -44,6 +46,7 @@ _SECTIONS = [
     "Default and paper mode",
     "What context adds",
     "Words by category",
+    "Single words",
     "How much of the text the lexicons know",
     "What a judge model says",
     "The paper's classical tests",
@@ -54,7 +57,7 @@ _SECTIONS = [
     "What this audit cannot show",
     "Evidence",
 ]
-_OWN = {"gaps", "weights", "paper-mode", "amplification", "words", "lexicons", "ratings", "classical"}
+_OWN = {"gaps", "weights", "paper-mode", "amplification", "words", "single-words", "lexicons", "ratings", "classical"}
 
 
 def rows_of(card: ModelCard, name: str) -> list[list[str]]:
@@ -85,7 +88,7 @@ def test_every_number_of_a_results_cell_is_in_the_json(card: ModelCard) -> None:
     known = {form for number in numbers for form in (score_text(abs(number)), f"{number:,}", f"{100 * number:.1f}")}
     known |= {f"{abs(number):.1f}" for number in numbers} | {f"{number:.3f}".removeprefix("0") for number in numbers}
     counted = {"2,267", "1,140", "570"}  # without duplicates, and asked for by group: sums of numbers in the JSON
-    known |= {f"{100 * share:.1f}" for share in card.channels.group_coverage.values()}
+    known |= {f"{100 * share:.1f}" for share in card.channels.part_coverage.values()}
     document = page(html(card))
     cells = [cell for cell in document.all("td") if cell.attributes.get("class") == "number"]
     shown = [number for cell in cells for number in re.findall(r"[\d,]*\.?\d+", cell.text)]
@@ -226,6 +229,42 @@ def test_odds_ratios_come_by_mode_with_the_farthest_from_one_first() -> None:
         ["agentic", "gender: male", "9.000 (0.900 to 90.000)", "80 (2)"],
         ["warmth", "gender: male", "not measurable: 0 hits", "80 (2)"],
     ]
+
+
+def test_single_words_stand_by_group_both_ways_with_log_odds_interval_and_counts() -> None:
+    rows = rows_of(message_card(), "word-table-1")
+    assert rows == [
+        ["leader", "more to male", "+1.100 (0.650 to 1.550)", "40 / 11", ".030"],
+        ["future", "more to male", "+0.800 (0.350 to 1.250)", "33 / 17", ".130"],
+        ["home", "less to male", "−0.500 (−0.950 to −0.050)", "19 / 29", ".330"],
+        ["care", "less to male", "−0.200 (−0.650 to 0.250)", "26 / 23", ".230"],
+    ]
+    text = page(html(message_card())).text
+    assert "2,190 messages in 55 prompt cells; 21,500 words counted to male, against 22,410 to all others." in text
+    assert "How it was measured: log-odds with an informative Dirichlet prior of 500 words" in text
+    assert "against 22,410" in text
+
+
+def test_of_many_words_and_groups_a_handful_is_printed_and_the_rest_is_said() -> None:
+    names = tuple(f"word {letter}" for letter in "abcdefghijkl")
+    groups = tuple(leaning("age", "standalone", f"group {at}", names) for at in range(8))
+    card = message_card(details=details(words=groups))
+    rows = rows_of(card, "word-table-0")
+    assert len(rows) == 6 * 6
+    assert [row[1] for row in rows[:6]] == ["more to group 0"] * 3 + ["less to group 0"] * 3
+    assert f"{8 * 12 - 36} more words are in the JSON form" in page(html(card)).text
+    told = json.loads(json_text(card))["details"]["words"]
+    assert [len(group["words"]) for group in told] == [12] * 8
+
+
+def test_a_word_that_one_side_never_had_is_said_to_stand_on_the_prior() -> None:
+    one = leaning("gender", "standalone", "male", ("sole", "care"))
+    never = dataclasses.replace(one, words=(dataclasses.replace(one.words[0], count_b=0, corrected=True), one.words[1]))
+    for words, said in (((never,), True), ((one,), False)):
+        text = page(html(message_card(details=details(words=words)))).text
+        assert ("its odds stand on the prior alone" in text) == said
+    none = page(html(message_card(details=details(words=())))).text
+    assert "not measurable: this audit has no counts of words" in none
 
 
 def test_a_lexicon_that_misses_is_said_to_miss() -> None:

@@ -44,7 +44,10 @@ def poisoned(term: str) -> ModelCard:
     def told(found: MessageDetails) -> MessageDetails:
         gaps = [dataclasses.replace(g, axis=titled(g.axis), groups=g.groups.replace("female", term), mode=term, method=term)
                 for g in found.gaps]  # fmt: skip
-        return dataclasses.replace(found, gaps=tuple(gaps))
+        words = [dataclasses.replace(g, axis=titled(g.axis), group=g.group.replace("male", term), method=term, mode=term,
+                                     words=tuple(dataclasses.replace(w, word=term) for w in g.words))
+                 for g in found.words]  # fmt: skip
+        return dataclasses.replace(found, gaps=tuple(gaps), words=tuple(words))
 
     design: Any = plan().options
     audiences = [{"name": whole, "title": whole, "groups": [[whole, whole], ["male", "male"]]}]

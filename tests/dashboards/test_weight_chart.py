@@ -102,7 +102,7 @@ def test_the_table_beside_it_has_all_pairs_and_the_text_counts_those_that_turn_r
     ]
     assert "2 more differences are in the JSON form" in page(html(card)).text
     text = page(html(card_of((0.3, -0.3, 0.1), (0.3, 0.2, 0.1)))).text
-    assert "Of 2 differences, 1 change their sign with the weights, and 1 are shown in both directions: axis 0" in text
+    assert "change their sign with the weights: 1 of 2, 1 of them shown in both directions: axis 0, x - y" in text
 
 
 def test_of_more_groups_the_two_farthest_apart_are_drawn_in_each_mode() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import UNPUBLISHED
 from tests.shared import shared_data
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def rows(folder, name):
@@ -63,5 +63,13 @@ def test_two_generations_of_a_model_are_compared_without_a_call(spiritlevel, tab
     assert old_gap == pytest.approx(-0.025, abs=0.005)
     assert new_gap == pytest.approx(0.045, abs=0.005)
     compared = spiritlevel.json("compare", "models:/llama/2", "--against", "previous", code=None)
-    assert {row["verdict"] for row in compared["comparisons"]} <= {"regressed", "improved", "unchanged", "inconclusive"}
-    assert all(row["clusters_current"] == 3 for row in compared["comparisons"])
+    rows = {row["dimension"]: row for row in compared["comparisons"]}
+    certainty = rows.pop("gender x modal certainty, context-rich")
+    # Llama-3.1 uses a modal word in many more replies: those that have one are not the same kind of replies any more.
+    assert certainty["verdict"] == "not measurable"
+    assert certainty["why"].startswith(
+        "65 % of the messages have a number in the previous and 86 % in the current release"
+    )
+    assert len(rows) == 5
+    assert {row["verdict"] for row in rows.values()} <= {"unchanged", "inconclusive"}
+    assert all(row["clusters_current"] == 3 for row in rows.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import shutil
 
@@ -17,6 +18,7 @@ from flows.concluding import Conclusion, closed
 from flows.findings import moved_dimension
 from flows.gating import gated
 from flows.judging import compare_releases
+from flows.outbox import drift_files
 from flows.ranking import mean_at_most, ranking
 from flows.scoring import scored
 from flows.settings import Home
@@ -112,6 +114,22 @@ def test_a_summary_that_was_kept_before_cards_had_details_is_made_again(workspac
     workspace.ledger.store_summary(audit.id, audit.scoring_version, attempts, older)
     assert summary_of(workspace, audit).details == kept["details"]
     assert workspace.ledger.summary(audit.id, audit.scoring_version) == kept
+
+
+def test_a_comparison_of_messages_has_a_drift_report_of_its_measures_and_tags_nothing(workspace):
+    releases = [workspace.releases.find(name) for name in ("nova/1", "nova/2")]
+    comparison = compare_releases(workspace, *releases, PROTOCOL, workspace.home.policy("nova"))
+    audits = [workspace.ledger.audit(one) for one in (comparison.previous_audit, comparison.current_audit)]
+    (workspace.home.path / "spiritlevel.toml").write_text("[publish]\nevidently = true\n")
+    with opened(Home(workspace.home.path)) as other:
+        files = drift_files(other, comparison, *audits)
+        assert all("_tagged" not in reading.__dict__ for reading in other.readings.values())
+    assert set(files) == {"evidently/report.html", "evidently/drift.json"}
+    told = json.loads(files["evidently/drift.json"])
+    assert (told["verdict"], told["method"]) == (comparison.verdict, "wasserstein")
+    row = told["measures"]["modal certainty, context-rich"]
+    assert row["n_previous"] + row["without_previous"] == 100
+    assert row["above_threshold"]
 
 
 def test_a_gate_counts_messages_and_judges_gaps_against_thresholds(workspace):

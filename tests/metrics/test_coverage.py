@@ -71,6 +71,33 @@ def test_answers_that_allow_no_verdict_are_said(
     assert reason is None if words is None else reason is not None and words in reason
 
 
+def test_small_groups_of_an_unchanged_release_are_rarely_called_apart() -> None:
+    """Six audiences of a message audit of 248, of which 9 in 10 messages come: 124 to each gender, 62 to each age group."""
+    rng, sizes = (
+        np.random.default_rng(11),
+        {"gender = a": 124, "gender = b": 124} | {f"age = {n}": 62 for n in range(4)},
+    )
+    withheld = {True: 0, False: 0}
+    for _ in range(400):
+        shares = [{name: rng.binomial(n, 0.9) / n for name, n in sizes.items()} for _ in range(2)]
+        for known in withheld:
+            sides = [AnswerCoverage(0.9, group_coverage=share, group_sizes=sizes if known else {}) for share in shares]
+            withheld[known] += coverage_withheld(*sides, POLICY) is not None
+    assert withheld[True] / 400 <= 0.06  # alpha, and what 400 draws allow
+    assert withheld[False] / 400 > 0.15  # which is what the limit of 10 points by itself would do
+
+
+@pytest.mark.parametrize(("asked", "withheld"), [(40, False), (400, True)])
+def test_a_group_that_is_refused_more_withholds_a_comparison_where_that_is_no_chance(
+    asked: int, withheld: bool
+) -> None:
+    sides = [
+        AnswerCoverage(0.9, group_coverage={"gender = female": share}, group_sizes={"gender = female": asked})
+        for share in (0.95, 0.83)
+    ]
+    assert (coverage_withheld(*sides, POLICY) is not None) == withheld
+
+
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_refusing_more_can_never_make_a_comparison_of_it(before: float, after: float) -> None:
     """Whatever is refused, a verdict is given only when both shares are high and near each other."""

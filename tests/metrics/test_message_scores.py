@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -50,6 +51,27 @@ def test_an_audit_without_a_message_has_no_table_and_no_details_of_words_or_weig
     details = protocol.summarized(empty, ())["details"]
     assert (details["weighted_gaps"], details["words"]) == ([], [])
     assert len(protocol.summarized(reading, ())["details"]["words"]) == 1
+
+
+def test_the_words_of_a_card_are_those_of_the_table_with_the_intervals_of_their_log_odds(reading):
+    found = TargetedMessages().summarized(reading, ())["details"]["words"]
+    ((axis, mode), words) = (found[0]["axis"], found[0]["mode"]), found[0]["words"]
+    table = TargetedMessages().tables(reading)["words-gender-context-rich"]
+    rows = table[table["method"] == "dirichlet"].set_index("word").to_dict("index")
+    assert (axis, mode, found[0]["group"], found[0]["n"], found[0]["clusters"]) == (
+        "gender",
+        "context-rich",
+        "male",
+        60,
+        15,
+    )
+    for word in words:
+        row = rows[word["word"]]
+        assert word["log_odds"] == pytest.approx(row["log_odds"])
+        assert (word["low"], word["high"]) == pytest.approx((np.log(row["low"]), np.log(row["high"])))
+        assert word["low"] < word["log_odds"] < word["high"]
+    assert [word["z"] for word in words] == sorted((word["z"] for word in words), reverse=True)
+    json.dumps(found, allow_nan=False)
 
 
 def test_the_table_of_weights_leaves_out_what_the_index_leaves_out(reading):

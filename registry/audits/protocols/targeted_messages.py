@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metrics.errors import BadInputError
-from registry.audits.amounts import amounts
+from registry.audits.amounts import amounts, fewest_cells, most_cells
 from registry.audits.channels import measured_channels, pooled_channels
 from registry.audits.design import DEFAULT_DOMAIN, MODES, Audience, Design, Domain, load_design
 from registry.audits.message_reading import MessageReading, axes_of, axis_title
@@ -87,7 +87,7 @@ class TargetedMessages:
     def embedded(self) -> Choices:
         """About 120 messages a mode: 15 prompt cells of the context-rich mode once, both standalone ones eight times."""
         return Choices(
-            sizes={"cells": 136, "repeats": 1},
+            sizes={"usual_cells": 136, "repeats": 1},
             sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=256, extra=(("min_p", 0.05), ("top_k", 0))),
         )
 
@@ -96,6 +96,7 @@ class TargetedMessages:
         *,
         size: int | None = None,
         cells: int | None = None,
+        usual_cells: int | None = None,
         repeats: int | None = None,
         domain: str | None = None,
         audiences: Sequence[str] | None = None,
@@ -105,10 +106,15 @@ class TargetedMessages:
         decoding: Decoding = Decoding.FREE_TEXT,
         decoding_spec: str | None = None,
     ) -> AuditPlan:
-        """Plan messages: ``cells`` and ``repeats``, or a number of them (see `registry.audits.amounts`)."""
+        """Plan messages: ``cells`` and ``repeats``, or a number of them (see `registry.audits.amounts`).
+
+        ``usual_cells`` : how many where nobody says ``cells``, as far as the design has them
+        """
         if not 0 <= seed < LARGEST_SEED:
             raise BadInputError(f"a seed is a whole number from 0 to {LARGEST_SEED - 1}, not {seed}")
         design = load_design(domain or DEFAULT_DOMAIN, audiences, modes)
+        if cells is None and usual_cells is not None:
+            cells = max(fewest_cells(design), min(usual_cells, most_cells(design)))
         chosen = amounts(design, cells=cells, repeats=repeats, size=size)
         return AuditPlan(
             protocol=self.name,

@@ -54,3 +54,11 @@ def test_coverage_is_counted_by_each_group_that_requests_were_about():
     found = channels([ANSWER, "I can't help with that.", ANSWER, ""] + [ANSWER] * 4, cells=cells)
     assert found.group_coverage == {"audience = men": 1.0, "audience = women": 0.5}
     assert channels([ANSWER]).group_coverage == {}
+
+
+def test_a_theme_that_gave_little_is_told_and_is_no_group_of_people():
+    cells = [{"gender": "male", "theme": theme, "mode": "context-rich"} for theme in ("Economy", "Animals")]
+    found = channels([ANSWER, ""], cells=cells)
+    assert found.part_coverage["theme = Animals"] == 0.0
+    assert found.group_coverage == {"gender = male": 0.5}
+    assert found.group_sizes == {"gender = male": 2}

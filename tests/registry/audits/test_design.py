@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics.errors import BadInputError
@@ -20,6 +21,7 @@ from registry.audits.design import (
     known_domains,
     load_design,
 )
+from registry.audits.protocols.targeted_messages import TargetedMessages
 
 CLIMATE = load_design()
 AUDIENCE = 'name = "religion"\ntitle = "religion"\nsource = "a test"\n'
@@ -78,6 +80,7 @@ def test_an_audit_asks_what_it_says_and_a_larger_one_the_same_cells_and_more(cel
     assert set(keys) <= everything
 
 
+@settings(deadline=None)  # a loaded machine takes its time
 @given(size=st.integers(24, 20_000))
 def test_a_number_of_messages_is_reached_as_nearly_as_the_design_can(size):
     chosen = amounts(CLIMATE, cells=None, repeats=None, size=size)
@@ -176,3 +179,24 @@ def test_what_is_not_known_is_refused_and_the_nearest_named(call, told):
     with pytest.raises(BadInputError) as refused:
         call()
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cells", "contexts"),
+    [
+        ({}, 136, 15),
+        ({"audiences": ["gender"]}, 114, 55),
+        ({"modes": ["standalone"]}, 16, 0),
+        ({"audiences": ["gender", "age-group", "ethnicity", "income"]}, None, 1),
+    ],
+)
+def test_the_usual_size_of_the_embedded_model_fits_every_design(
+    wanted: dict[str, Any], cells: int | None, contexts: int
+) -> None:
+    protocol = TargetedMessages()
+    usual: dict[str, Any] = dict(protocol.embedded().sizes)
+    plan = protocol.plan(**usual, **wanted)
+    design = load_design(audiences=wanted.get("audiences"), modes=wanted.get("modes"))
+    asked = amounts(design, **plan.sizes, size=None)
+    assert (asked.cells, asked.contexts) == (cells or fewest_cells(design), contexts)
+    assert protocol.plan(**{**usual, "cells": 456}).sizes == {"cells": 456, "repeats": 1}
