@@ -45,7 +45,7 @@ from tests.dashboards.pages import Element, page
 from tests.dashboards.test_hostile import rendered
 
 _SECTIONS = [
-    "Bias dimensions",
+    "Dimensions",
     "Severity and means",
     "Coverage and outcomes",
     "Answers by persona and cue",
@@ -145,7 +145,7 @@ def test_a_dimension_of_any_design_is_known_by_its_task_and_cue() -> None:
 
 def test_groups_are_told_by_axis_and_means_over_axes() -> None:
     assert cue_card().groups == {"gender": ("female", "male", "non-binary", "unisex"), "age": ("18-34", "35-54", "55+")}
-    assert [row[0] for row in rows_of("mean-table")] == ["gender", "age", "all bias dimensions"]
+    assert [row[0] for row in rows_of("mean-table")] == ["gender", "age", "all dimensions"]
     assert "gender: female, male, non-binary and unisex" in document().text
 
 

@@ -184,7 +184,7 @@ def test_the_embedded_design_holds_answers_to_yes_and_no_only_where_all_tasks_ar
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused_in_one_sentence(protocol, options, words):
     with pytest.raises(BadInputError, match=words):
-        protocol.plan(**SMALL | {"questions": 2} | options).size
+        protocol.plan(**SMALL | {"questions": 2} | options)
 
 
 def test_a_size_in_answers_chooses_about_so_many_questions(protocol):
