@@ -11,7 +11,7 @@ from tests.stub_server import StubServer
 
 MENTIONS = ("--cue", "explicit-mention-user", "--cue", "explicit-mention-system")
 ORDER = ("--protocol", "persona-cues", "--task", "benefits-advice", "--axis", "gender", "--samples", 1)
-SIZE = ("--questions", 24, "--variants", 8)
+SIZE = ("--questions", 20, "--variants", 5)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritl
     audited(spiritlevel, 1, *MENTIONS, *SIZE)
     asked = stub.calls
     made = audited(spiritlevel, 2, *MENTIONS, *SIZE, code=1)
-    assert stub.calls - asked == made["channels"]["expected"] == 24 * (1 + 2 * 3 * 8)
+    assert stub.calls - asked == made["channels"]["expected"] == 20 * (1 + 2 * 3 * 5)
     verdicts = {row["dimension"]: row["verdict"] for row in made["comparisons"]}
     assert verdicts == {
         f"benefits-advice x gender, explicit-mention-{place}": "regressed" for place in ("system", "user")
@@ -47,7 +47,7 @@ def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritl
     rows = {(row["metric"], row["dimension"], row["group"]): row for row in made["scores"]}
     gap = rows["gap", "benefits-advice x gender, explicit-mention-user", "female - male"]
     assert gap["high"] < 0
-    assert (gap["n"], gap["n_clusters"]) == (2 * 24 * 8, 24)
+    assert (gap["n"], gap["n_clusters"]) == (2 * 20 * 5, 20)
     assert rows["cues-showing-a-difference", "benefits-advice x gender", ""]["value"] == 2
     again = audited(spiritlevel, 2, *MENTIONS, *SIZE, code=1)
     assert again["audit"] == made["audit"]
