@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metrics.errors import BadInputError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from registry.audits.rating import Ratings
 
 
+PROMPTS = Path(__file__).parent.parent / "prompts"
 NO_JUDGE = "no judge model is configured: [judge] release in spiritlevel.toml names one"
 NOT_RATED = "the judge was not asked about these messages yet: 'spiritlevel rate' does it"
 
@@ -85,10 +87,15 @@ class TargetedMessages:
         return Choices(sizes={"repeats": 5})
 
     def embedded(self) -> Choices:
-        """About 120 messages a mode: 15 prompt cells of the context-rich mode once, both standalone ones eight times."""
+        """About 120 messages a mode: 15 prompt cells of the context-rich mode once, both standalone ones eight times.
+
+        A grammar ends each message after one to five sentences; by itself so small a model often comes to no end.
+        """
         return Choices(
             sizes={"usual_cells": 136, "repeats": 1},
             sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=256, extra=(("min_p", 0.05), ("top_k", 0))),
+            decoding=Decoding.GRAMMAR,
+            decoding_spec=(PROMPTS / "message_sentences.lark").read_text(encoding="utf-8"),
         )
 
     def plan(
