@@ -13,7 +13,9 @@ from registry.audits.question import own_questions, own_tasks
 
 @functools.cache
 def _reversed() -> frozenset[str]:
-    return frozenset(question.text for task in own_tasks() for question in own_questions(task).questions if question.reverse)
+    return frozenset(
+        question.text for task in own_tasks() for question in own_questions(task).questions if question.reverse
+    )
 
 
 def yes_or_no(prompt: str, favoured: bool) -> str:
