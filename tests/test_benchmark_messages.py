@@ -39,6 +39,7 @@ def test_the_command_prints_its_figures(capsys: pytest.CaptureFixture[str]) -> N
     assert figures["limits"]["end to end below 120 s"] is None
 
 
+@pytest.mark.slow
 def test_end_to_end_every_message_is_measured_and_all_scores_are_made() -> None:
     found = audited(messages(120))
     assert found["messages"] == 120

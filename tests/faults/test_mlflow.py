@@ -96,6 +96,7 @@ def killed_at(home, server, number):
     return process.returncode != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [(9, 21, 60)])
 def test_a_publisher_that_is_killed_again_and_again_doubles_nothing(home, server, family, monkeypatch, numbers):
     assert all(killed_at(home, server, number) for number in numbers)
@@ -115,6 +116,7 @@ def test_a_publisher_that_is_killed_at_every_few_requests_doubles_nothing(home, 
     check(home, server, family, monkeypatch)
 
 
+@pytest.mark.slow
 def test_two_machines_that_publish_at_once_publish_everything_once(home, server, family, monkeypatch, tmp_path):
     ledger = f"sqlite:///{home / 'ledger.db'}"
     second = tmp_path / "second machine"

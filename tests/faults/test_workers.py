@@ -137,6 +137,7 @@ def test_an_audit_goes_on_when_postgresql_restarts_and_no_answer_is_lost(
     own_postgres.drop(url)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unpublished")
 def test_a_postgresql_that_stays_away_is_one_sentence_and_the_next_run_completes_the_audit(
     spiritlevel, own_postgres, monkeypatch

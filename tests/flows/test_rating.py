@@ -143,6 +143,7 @@ def test_a_judge_by_alias_is_refused_where_it_is_written(spiritlevel):
     assert "a judge is one version of a family" in spiritlevel.stderr
 
 
+@pytest.mark.slow
 def test_a_rating_that_comes_after_the_audit_was_published_is_published_as_well(spiritlevel, stub):
     from mlflow import MlflowClient
 

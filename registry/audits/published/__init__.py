@@ -25,7 +25,7 @@ def table(path: Path, columns: Sequence[str], what: str) -> list[Mapping[str, st
     ------
     BadInputError : when it cannot be read, a column is missing, or it has no rows
     """
-    csv.field_size_limit(_LARGEST_FIELD)
+    usual = csv.field_size_limit(_LARGEST_FIELD)  # of the whole process, so it is put back
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -35,6 +35,8 @@ def table(path: Path, columns: Sequence[str], what: str) -> list[Mapping[str, st
             found = list(reader.fieldnames or [])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInputError(f"{what}: {path} cannot be read as a CSV file: {error}") from error
+    finally:
+        csv.field_size_limit(usual)
     missing = [name for name in columns if name not in found]
     if missing:
         raise BadInputError(
