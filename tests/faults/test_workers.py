@@ -38,7 +38,8 @@ def answers(url):
 
 
 @pytest.mark.usefixtures("unpublished")
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.timeout(900)])])
 def test_a_worker_killed_again_and_again_pays_for_each_call_once(spiritlevel, spawn, tmp_path, kills):
     chance = random.Random(kills)
     with stub_process(tmp_path, latency_s=0.02) as base_url:
@@ -167,6 +168,7 @@ def test_a_postgresql_that_stays_away_is_one_sentence_and_the_next_run_completes
     own_postgres.drop(url)
 
 
+@pytest.mark.slow
 def test_every_command_of_one_release_after_another_works_on_postgresql(
     spiritlevel, postgres_url, monkeypatch, tmp_path
 ):
