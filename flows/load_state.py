@@ -235,10 +235,10 @@ class LoadState:
     def shared_out(
         self, now: float, share: int, calls_per_minute: float | None, tokens_per_minute: float | None
     ) -> None:
-        """Take the share that the workers agreed on."""
+        """Take the share that the workers agreed on, as far as this process may have calls under way."""
         self._pass(now)
-        self.share = share
-        self.limit = Limit(value=max(1.0, float(share)), fell_at=self.limit.fell_at)
+        self.share = min(share, self.limits.ceiling)
+        self.limit = Limit(value=max(1.0, float(self.share)), fell_at=self.limit.fell_at)
         if calls_per_minute is not None and self._calls is not None:
             self._calls.retune(now, calls_per_minute)
         if tokens_per_minute is not None:

@@ -66,6 +66,12 @@ def test_whatever_happens_no_more_calls_are_under_way_than_may_be(concurrency, e
     assert stats.lowest_limit <= stats.highest_limit
 
 
+def test_a_share_of_more_calls_than_this_process_may_make_gives_it_no_more():
+    state = LoadState(LoadLimits(concurrency=1), now=0.0)
+    state.shared_out(1.0, 2, None, None)
+    assert state.slots == 1
+
+
 def test_a_limit_that_is_not_used_does_not_rise():
     state = LoadState(LoadLimits(concurrency=32), now=0.0)
     for second in range(50):
