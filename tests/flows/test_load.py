@@ -298,8 +298,9 @@ def test_a_wait_of_hours_ends_a_collection_at_once_and_says_so():
     assert report.stopped_by == "rate limit"
     assert "it asked to wait 10800 s, and one request may take 900 s in all" in report.why
     assert report.elapsed_s < 10
-    assert [response.failure for response in kept[:3]] == [None] * 3
-    assert all(response.extra["lost"] for response in kept[3:]), "the others stay open"
+    answered = [response for response in kept if response.failure is None]
+    assert len(answered) == 3, "which three of the first four came first is left to chance"
+    assert all(response.extra["lost"] for response in kept if response.failure is not None), "the others stay open"
 
 
 def test_an_account_that_is_spent_on_the_way_ends_a_collection_with_one_call_for_each_under_way():
