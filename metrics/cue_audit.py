@@ -46,18 +46,33 @@ def audit_scores(
     as the paper counts; rank correlations between cues (`metrics.cue_correlation`).
     """
     table = cue_table(frame)
+    effects, tests = cue_effects(table, bounds=bounds), paper_tests(table)
+    rows = effect_scores(table, effects, tests, dimensions, explicitness=explicitness, seed=seed)
+    return rows + _correlated(table, seed)
+
+
+def effect_scores(
+    table: CueTable,
+    effects: Sequence[CueEffects],
+    tests: Sequence[PaperTest],
+    dimensions: Sequence[CueDimension],
+    *,
+    explicitness: Mapping[str, float],
+    seed: int,
+) -> list[Score]:
+    """What `audit_scores` gives but the correlations between cues, from effects and the paper's tests as they were made.
+
+    Of releases put together the paper's tests are of other sums than the effects: answers are added up there.
+    """
     rows = cue_gap_scores(table, dimensions, seed=seed)
     rows += [found.as_score(f"{task}, no-persona") for task, found in baseline_means(table).items()]
-    effects = cue_effects(table, bounds=bounds)
     for one in effects:
         rows += one.scores()
-    tests = paper_tests(table)
     for test in tests:
         rows += test.scores()
     rows += [_showing(one) for one in replication(effects)]
     rows.append(_trend(explicitness_trend(effects, explicitness, seed=seed)))
-    rows += _paper_shares(tests)
-    return rows + _correlated(table, seed)
+    return [*rows, *_paper_shares(tests)]
 
 
 def _showing(one: Replication) -> Score:

@@ -15,6 +15,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,24 @@ _INDEPENDENT = "answers taken as independent"
 _ROUNDING = 1e-12
 
 
+class Tested(Protocol):
+    """What one analysis finds of one task, axis and cue, as far as it is counted. ``untested`` : why there is no test; empty when there is."""
+
+    @property
+    def task(self) -> str: ...
+    @property
+    def axis(self) -> str: ...
+    @property
+    def cue(self) -> str: ...
+    @property
+    def untested(self) -> str: ...
+    def differs(self, alpha: float) -> bool:
+        """Whether the personas are found to differ."""
+
+    def found(self, alpha: float) -> frozenset[tuple[str, str]]:
+        """Pairs (higher, lower) that are found to differ."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTest:
     """One task, axis and cue as the paper tests it: means, ANOVA, and all pairs by Tukey and Kramer."""
@@ -50,6 +69,11 @@ class PaperTest:
     means: tuple[Estimate, ...]
     anova: Estimate
     pairs: tuple[Estimate, ...]
+
+    @property
+    def untested(self) -> str:
+        """Why there is no test; empty when there is."""
+        return self.anova.reason or "not measured" if self.anova.pvalue is None else ""
 
     def differs(self, alpha: float = ALPHA) -> bool:
         """Whether the ANOVA finds a difference (p < alpha)."""
@@ -215,7 +239,7 @@ class PaperSummary:
 
 
 def paper_summary(
-    tests: Sequence[PaperTest],
+    tests: Sequence[Tested],
     *,
     alpha: float = ALPHA,
     reference: str = HISTORY_HUMAN,
@@ -225,7 +249,8 @@ def paper_summary(
 
     Parameters
     ----------
-    tests : of `paper_tests`, one release, or several added up
+    tests : of `paper_tests`, one release, or several added up; or of another analysis (`metrics.cue_pooling.shown_tests`)
+    alpha : that the tests are read at
     reference : cue that the agreement is about; same : personas of one cue that stand for one of another
     """
     keys = [(test.task, test.axis, test.cue) for test in tests]
@@ -233,7 +258,7 @@ def paper_summary(
         raise BadInputError(
             "a summary takes one test for every task, axis and cue; add releases up before they are tested"
         )
-    made = [test for test in tests if test.anova.pvalue is not None]
+    made = [test for test in tests if not test.untested]
     of_reference = {(test.task, test.axis): test for test in made if test.cue == reference}
     others = [test for test in made if test.cue != reference and (test.task, test.axis) in of_reference]
     loud = {key for key, test in of_reference.items() if test.differs(alpha)}
@@ -257,9 +282,7 @@ def paper_summary(
         reference_found=len(loud),
         reference_silent=len(of_reference) - len(loud),
         elsewhere=len(elsewhere),
-        untested=tuple(
-            (f"{test.task} x {test.axis}, {test.cue}", test.anova.reason) for test in tests if test.anova.pvalue is None
-        ),
+        untested=tuple((f"{test.task} x {test.axis}, {test.cue}", test.untested) for test in tests if test.untested),
     )
 
 
@@ -267,7 +290,7 @@ def _renamed(pairs: frozenset[tuple[str, str]], same: Mapping[str, str]) -> froz
     return frozenset((same.get(high, high), same.get(low, low)) for high, low in pairs)
 
 
-def _counted(tests: Sequence[PaperTest], field: str, alpha: float) -> dict[str, tuple[int, int]]:
+def _counted(tests: Sequence[Tested], field: str, alpha: float) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for test in tests:
         hits, of = found.get(getattr(test, field), (0, 0))
