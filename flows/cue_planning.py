@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from flows.cue_reach import Asked, Key, Reach, cue_reach
 from flows.expenses import CHARACTERS_PER_TOKEN
 from metrics.errors import BadInputError
 from registry.audits.channels import cost_usd
@@ -31,6 +33,7 @@ class CueSize:
     tasks, axes, cues : names; by_cue : calls of each cue, the baseline among them
     prompt_tokens : of all calls, from the length of prompts; completion_tokens : if every answer has the usual length
     cost_usd, duration_s : None without prices, and without an audit whose latencies are known
+    reach : which differences the design shows; None where only what it takes was asked for
     missing : what the design cannot ask, with the reason; notes : where figures are from, what is unknown
     """
 
@@ -47,6 +50,7 @@ class CueSize:
     completion_tokens: int
     cost_usd: float | None
     duration_s: float | None
+    reach: Reach | None
     missing: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -56,13 +60,20 @@ class CueSize:
 
 
 def planned_cues(
-    workspace: Workspace, release: ModelRelease, order: Order, *, concurrency: int = 8, made: AuditPlan | None = None
+    workspace: Workspace,
+    release: ModelRelease,
+    order: Order,
+    *,
+    concurrency: int = 8,
+    made: AuditPlan | None = None,
+    reach: bool = False,
 ) -> CueSize:
     """What an order of persona cues takes; asks no model.
 
     Parameters
     ----------
     concurrency : calls at the same time; made : the plan, when there is one already
+    reach : say too which differences it shows, which may read the answers of an earlier audit
     """
     from flows.ordering import plan_of
 
@@ -74,10 +85,14 @@ def planned_cues(
     characters, probed = 0, 0
     by_cue: Counter[str] = Counter()
     answers = 0
+    asked: dict[Key, Asked] = {}
     requests = (request for request in protocol.requests(plan) if request.repeat == 0)
     for number, request in enumerate(requests):
         by_cue[request.cell["cue"]] += samples
         answers += samples * _answer_tokens(request.cell["task"], plan)
+        if request.cell.get("axis"):
+            key = (request.cell["task"], request.cell["axis"], request.cell["cue"])
+            asked.setdefault(key, Asked()).add(request.cell)
         if number % _PROBED == 0:
             probed += 1
             characters += sum(len(message["content"]) for message in request.messages)
@@ -91,6 +106,7 @@ def planned_cues(
     if latency is None:
         notes.append("the time is unknown: there is no audit of this release with latencies")
     notes += _left_out(workspace, plan, order)
+    notes += _few_questions(workspace, release, asked) if reach else []
     return CueSize(
         release=release.uri,
         protocol=plan.protocol,
@@ -105,6 +121,7 @@ def planned_cues(
         completion_tokens=answers,
         cost_usd=cost_usd(prompt_tokens, answers, release.price_input, release.price_output),
         duration_s=None if latency is None else plan.size * latency / min(concurrency, plan.size),
+        reach=cue_reach(workspace, release.family, plan, asked) if reach else None,
         missing=tuple(f"{reason} ({cue}, {axis})" for (axis, cue), reason in _missing(plan).items()),
         notes=tuple(notes),
     )
@@ -136,6 +153,20 @@ def _latency(workspace: Workspace, release: ModelRelease, plan: AuditPlan) -> fl
         if timed := sum(row.timed for row in totals):
             return sum(row.latency_s for row in totals) / timed
     return None
+
+
+def _few_questions(workspace: Workspace, release: ModelRelease, asked: Mapping[Key, Asked]) -> list[str]:
+    """What a verdict needs, and that a change takes more than a difference."""
+    fewest = workspace.home.policy(release.family).fewest_clusters
+    short = {task: len(one.questions) for (task, *_), one in asked.items() if len(one.questions) < fewest}
+    notes = [
+        "a change from one release to the next is a difference of two such gaps: what is shown of it is up to 1.4 times as large, less "
+        "where both releases keep what is peculiar to a question or a variant"
+    ]
+    if short:
+        told = ", ".join(f"{task} {number}" for task, number in short.items())
+        notes.append(f"a verdict on a change needs {fewest} questions of a task, and this design asks fewer: {told}")
+    return notes
 
 
 def _left_out(workspace: Workspace, plan: AuditPlan, order: Order) -> list[str]:

@@ -207,24 +207,52 @@ def quasi_f(personas: Sequence[PersonaParts], *, equal_var: bool = False) -> Qua
     """
     means = np.stack([one.mean for one in personas], axis=-1)
     by_question = np.stack([one.by_question for one in personas], axis=-2)
-    variants = np.stack([one.variant for one in personas], axis=-1)
-    left = np.stack([one.interaction for one in personas], axis=-1)
-    groups, questions = by_question.shape[-2:]
     spread = means.var(axis=-1, ddof=1)
     crossed = by_question - means[..., None] - by_question.mean(axis=-2, keepdims=True)
     crossed = crossed + means.mean(axis=-1)[..., None, None]
-    question = np.square(crossed).sum(axis=(-2, -1)) / ((groups - 1) * (questions - 1) * questions)
+    groups, questions = by_question.shape[-2:]
+    squares = MeanSquares(
+        spread=spread,
+        question=np.square(crossed).sum(axis=(-2, -1)) / ((groups - 1) * (questions - 1) * questions),
+        variants=np.stack([one.variant for one in personas], axis=-1),
+        interactions=np.stack([one.interaction for one in personas], axis=-1),
+        df_question=(groups - 1.0) * (questions - 1),
+        df_variants=np.array([one.df_variant for one in personas]),
+        df_interactions=np.array([one.df_interaction for one in personas]),
+    )
+    return quasi_f_of(squares, equal_var=equal_var)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeanSquares:
+    """What quasi-F is made of, in units of a mean's variance: the spread of the personas' means, their variation over questions, and, for
+    each persona (last axis), that of its variants and what is left over; with degrees of freedom.
+    """
+
+    spread: FloatArray
+    question: FloatArray
+    variants: FloatArray
+    interactions: FloatArray
+    df_question: float
+    df_variants: FloatArray
+    df_interactions: FloatArray
+
+
+def quasi_f_of(squares: MeanSquares, *, equal_var: bool = False) -> QuasiF:
+    """Quasi-F of mean squares; see `quasi_f`."""
+    spread, question = squares.spread, squares.question
+    variants, left = squares.variants, squares.interactions
     variant, interaction = variants.mean(axis=-1), left.mean(axis=-1)
-    dfs = [np.array([getattr(one, name) for one in personas]) for name in ("df_variant", "df_interaction")]
     if equal_var:
-        df_between: FloatArray | float = groups - 1.0
-        df_variant, df_interaction = (np.full(np.shape(variant), df.sum()) for df in dfs)
+        df_between: FloatArray | float = variants.shape[-1] - 1.0
+        df_variant = np.full(np.shape(variant), squares.df_variants.sum())
+        df_interaction = np.full(np.shape(variant), squares.df_interactions.sum())
     else:
         df_between = _box_df(question[..., None] + variants)
-        df_variant, df_interaction = _mean_df(variants, dfs[0]), _mean_df(left, dfs[1])
+        df_variant, df_interaction = _mean_df(variants, squares.df_variants), _mean_df(left, squares.df_interactions)
     above, below = spread + interaction, question + variant
     df = np.square(above) / np.maximum(_per_df((spread, df_between), (interaction, df_interaction)), _TINY)
-    of_question = (question, (groups - 1.0) * (questions - 1))
+    of_question = (question, squares.df_question)
     df_error = np.square(below) / np.maximum(_per_df(of_question, (variant, df_variant)), _TINY)
     df, df_error = np.maximum(df, _TINY), np.maximum(df_error, 1.0)
     statistic = above / np.maximum(below, _TINY)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from benchmarks.calibration.outcomes import Share
+from metrics.cue_power import WITHOUT_PILOT, Assumption, CueSize, assumed, detectable
 from metrics.cue_variance import difference_error, filled, persona_parts, quasi_f
 
 FloatArray = NDArray[np.float64]
@@ -57,6 +58,10 @@ SCENARIOS = (
     Scenario(name="S5: variants of one persona only, .3", variant=(0.3, 0.0, 0.0)),
     Scenario(name="S6: S3, every fifth prompt silent", crossed=0.3, variant=0.15, silent=0.2),
 )
+
+
+PLANNED_SCENARIOS = ((SCENARIOS[3], WITHOUT_PILOT[0]), (SCENARIOS[4], WITHOUT_PILOT[1]))
+"""Scenarios that ``spiritlevel plan`` assumes without a pilot (`metrics.cue_power`)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +214,41 @@ def report(runs: int, power_runs: int, seed: int = 0, points: float = 0.04) -> s
     return "\n".join([*lines, "", *power])
 
 
+PLANNED = (
+    Design(questions=40),
+    Design(questions=40, variants=20),
+    Design(),
+    Design(variants=20),
+)
+
+
+def planned_difference(assumption: Assumption, design: Design) -> float:
+    """The difference that the planner says a design shows with 80 % power.
+
+    >>> round(100 * planned_difference(WITHOUT_PILOT[0], Design()), 1)
+    6.8
+    """
+    size = CueSize(
+        personas=design.personas, questions=design.questions, variants=design.variants, samples=design.samples
+    )
+    return detectable(assumed(assumption), size) or 0.0
+
+
+def planning_report(runs: int, seed: int = 0) -> str:
+    """What the planner says beside what simulated audits of that very difference show, as Markdown."""
+    lines = [
+        "| scenario | questions x variants | shown with 80 % power from | found by quasi-F at .05 |",
+        "|---|---|---|---|",
+    ]
+    for scenario, assumption in PLANNED_SCENARIOS:
+        for design in PLANNED:
+            points = planned_difference(assumption, design)
+            found = outcomes(scenario, design, runs=runs, seed=seed, points=points).quasi <= 0.05
+            size = f"{design.questions} x {design.variants}"
+            lines.append(f"| {scenario.name} | {size} | {100 * points:.1f} points | {Share.among(found)} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration.cues", description=__doc__)
@@ -217,6 +257,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     print(report(options.runs, options.power_runs, options.seed))
+    print()
+    print(planning_report(options.power_runs, options.seed))
 
 
 if __name__ == "__main__":

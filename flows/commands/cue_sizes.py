@@ -1,4 +1,4 @@
-"""What an audit of persona cues takes, in sentences."""
+"""What an audit of persona cues takes and shows, in sentences and small tables."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from flows.commands.progress import duration
 
 if TYPE_CHECKING:
     from flows.cue_planning import CueSize
+    from flows.cue_reach import CueReach, OtherSize, Reach
 
 
 def cue_size_text(size: CueSize) -> str:
-    """Calls, what they are made of, tokens, cost and time, then what cannot be asked and where figures are from."""
+    """Calls, what they are made of, tokens, cost and time, then what it shows, what cannot be asked and where figures are from."""
     cost = "unknown" if size.cost_usd is None else f"${size.cost_usd:,.2f}"
     time = "unknown" if size.duration_s is None else duration(size.duration_s)
     lines = [
@@ -19,5 +20,51 @@ def cue_size_text(size: CueSize) -> str:
         f"tasks: {', '.join(size.tasks)}",
         f"axes: {', '.join(size.axes)}; cues: {', '.join(size.cues)}",
         f"about {size.prompt_tokens:,} tokens of prompts and {size.completion_tokens:,} of answers; cost {cost}; time {time}",
+        *(["", *_reach_lines(size.reach), ""] if size.reach is not None and size.reach.rows else []),
     ]
     return "\n".join([*lines, *(f"not measurable: {one}" for one in size.missing), *size.notes])
+
+
+def _reach_lines(reach: Reach) -> list[str]:
+    """What the design shows in half of the tests and in all, then the same in other sizes."""
+    tests = len({(row.task, row.axis, row.cue) for row in reach.rows})
+    lines = [
+        "shown with 80 % power: a difference of one persona from all others, in the two-way test of verdicts at .05; in brackets "
+        f"where it is the only one among {tests} tests",
+        f"variances: {reach.source}",
+        f"  {'in':17} {'personas':>8}  {'questions x variants':>20}  {'if':24}  {'half from':>15}  {'all from':>15}",
+    ]
+    groups: dict[tuple[str, int, int, int, str], list[CueReach]] = {}
+    for row in reach.rows:
+        groups.setdefault((row.unit, row.personas, row.questions, row.variants, row.basis), []).append(row)
+    for (unit, personas, questions, variants, basis), rows in groups.items():
+        head = f"  {unit:17} {personas:>8}  {f'{questions} x {variants}':>20}  {basis:24}"
+        if rows[0].reason:
+            lines.append(f"{head}  {rows[0].reason}")
+            continue
+        shows = sorted(row.shows or 0.0 for row in rows)
+        alone = sorted(row.shows_alone or 0.0 for row in rows)
+        middle = (len(rows) - 1) // 2
+        half, whole = (f"{_number(shows[at], unit)} ({_number(alone[at], unit)})" for at in (middle, -1))
+        lines.append(f"{head}  {half:>15}  {whole:>15}")
+    return lines + _other_lines(reach.others)
+
+
+def _other_lines(others: tuple[OtherSize, ...]) -> list[str]:
+    """One line for each number of questions, one column for each of variants."""
+    lines = []
+    for unit, basis in dict.fromkeys((one.unit, one.basis) for one in others):
+        mine = {(one.questions, one.variants): one.shows for one in others if (one.unit, one.basis) == (unit, basis)}
+        columns = sorted({variants for _, variants in mine})
+        head = "".join(f"{f'{variants} variants':>14}" for variants in columns)
+        lines += ["", f"in {unit}, {basis}:", f"  {'':14}{head}"]
+        for questions in sorted({questions for questions, _ in mine}):
+            cells = (_number(mine[questions, variants], unit) for variants in columns)
+            lines.append(f"  {f'{questions} questions':14}" + "".join(f"{cell:>14}" for cell in cells))
+    return lines
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    return {"US dollars": f"{value:,.0f}", "percentage points": f"{value:.1f}"}.get(unit, f"{value:.2f}")

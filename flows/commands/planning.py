@@ -93,7 +93,8 @@ def plan(
     """Show what an audit of a size would show and take: detectable change, calls, tokens, cost, time. Asks no model.
 
     The figures are those of the newest finished audit of either release; without one they are assumptions, marked so. Of
-    messages it says what the design shows in each attribute and mode, and which cells and repeats the wanted change takes.
+    messages it says what the design shows in each attribute and mode, and which cells and repeats the wanted change takes;
+    of persona cues which difference between personas it shows, by questions and variants.
 
     Examples: spiritlevel plan models:/nova-chat/2 models:/nova-chat/3 --protocol persona-brainstorm --size 10000
     spiritlevel plan models:/nova-chat/1 --protocol persona-brainstorm --change 0.1
@@ -120,11 +121,9 @@ def plan(
                 files=named_files(file) if file else None,
                 paper=paper or None,
             )
-            sizes = [planned_cues(workspace, one, order, concurrency=concurrency) for one in (first, second) if one]
-            if json:
-                print_json([one.as_json() for one in sizes])
-            else:
-                print_text("\n\n".join(map(cue_size_text, sizes)))
+            named = filter(None, (first, second))
+            sizes = [planned_cues(workspace, one, order, concurrency=concurrency, reach=True) for one in named]
+            print_json([one.as_json() for one in sizes]) if json else print_text("\n\n".join(map(cue_size_text, sizes)))
             return
         result = planned(
             workspace,

@@ -96,6 +96,26 @@ def test_scores_reach_mlflow_under_names_of_task_axis_and_cue(spiritlevel, stub)
     assert {"tables/fillers.json", "tables/outcomes.json", "tables/replication.json"} <= files
 
 
+def test_a_plan_says_which_difference_it_shows_by_assumption_and_later_by_an_audit_of_the_family(
+    spiritlevel, stub, quiet
+):
+    releases(spiritlevel, stub)
+    cues = ("--cue", "name-user", "--questions", 6, "--variants", 3)
+    (first,) = spiritlevel.json("plan", "models:/nova/1", *ORDER, *cues)
+    assert first["reach"]["pilot"] is None
+    assert "ASSUMED" in first["reach"]["source"]
+    assert [row["basis"] for row in first["reach"]["rows"]] == ["variants differ little", "variants differ much"]
+    sizes = {(one["questions"], one["variants"]): one["shows"] for one in first["reach"]["others"]}
+    assert sizes[20, 5] > sizes[20, 20] > sizes[100, 20]
+    made = audited(spiritlevel, 1, *cues)
+    (later,) = spiritlevel.json("plan", "models:/nova/2", *ORDER, "--cue", "name-user", "--variants", 10)
+    assert later["reach"]["pilot"] == made["audit"]
+    (row,) = later["reach"]["rows"]
+    assert (row["unit"], row["personas"], row["questions"], row["variants"]) == ("percentage points", 3, 40, 10)
+    assert 0 < row["shows"] == row["shows_alone"]
+    assert "shown with 80 % power" in spiritlevel("plan", "models:/nova/1", *ORDER, *cues)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [(("--cue", "name-usr"), "did you mean 'name-user'"), (("--axis", "height"), "no persona axis is named 'height'"),
