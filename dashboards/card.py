@@ -180,12 +180,14 @@ class ModelCard:
     instrument: Instrument = PERSONA_BRAINSTORM
     content_warning: str = PERSONA_BRAINSTORM.content_warning
     limits: tuple[str, ...] = PERSONA_BRAINSTORM.limits
-    _sides: tuple[_Rows, _Rows] = dataclasses.field(init=False, repr=False, compare=False)
+    _sides: tuple[ScoreRows, ScoreRows] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         told = self.instrument
         single = (told.headline, told.noise_floor, told.paper)
-        object.__setattr__(self, "_sides", tuple(_Rows(side, single) for side in (self.scores, self.previous_scores)))
+        object.__setattr__(
+            self, "_sides", tuple(ScoreRows(side, single) for side in (self.scores, self.previous_scores))
+        )
         self._refuse_empty()
         self._refuse_strangers()
         self._refuse_half_a_comparison()
@@ -353,7 +355,7 @@ class ModelCard:
         return {name: content_hash(text) for name, text in self.audit.plan.prompts.items()}
 
 
-class _Rows:
+class ScoreRows:
     """Scores by what they are looked up by; of two of one name the first counts.
 
     ``single`` : metrics of which a dimension has one row, which is found without its group

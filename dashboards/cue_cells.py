@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dashboards.blocks import Cell
-from dashboards.card import ModelCard
 from dashboards.cells import size_text
-from dashboards.cue_rows import combination_of
+from dashboards.cue_rows import CueScores, combination_of
 from dashboards.cue_units import Unit, unit_of
 from dashboards.phrases import missing_text, visible
 from metrics.results import Score
@@ -30,7 +29,7 @@ def change_cell(score: Score | None, unit: Unit, absent: str = "this audit has n
     return Cell(f"{unit.change(score.value)} ({unit.interval(score.low, score.high)})", numeric=True)
 
 
-def largest_gap_cell(card: ModelCard, dimension: str) -> Cell:
+def largest_gap_cell(card: CueScores, dimension: str) -> Cell:
     """The two personas that lie farthest apart, and which way, in the unit of the task."""
     found = [score for score in card.grouped(card.instrument.difference, dimension) if score.value is not None]
     top = max(found, key=lambda score: abs(score.value or 0.0), default=None)

@@ -12,9 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dashboards.card import ModelCard
 from dashboards.cells import size_text
-from dashboards.cue_rows import Combination, baseline, combinations, differs, largest_first, means, personas
+from dashboards.cue_rows import Combination, CueScores, baseline, combinations, differs, largest_first, means, personas
 from dashboards.cue_units import Unit, unit_of
 from dashboards.drawings import BLUE, GREEN, INK, ORANGE, PURPLE, drawn, inline_svg
 from dashboards.phrases import count_text, missing_text, visible
@@ -77,12 +76,12 @@ class _Panel:
         return found + ([self.baseline] if self.baseline is not None else [])
 
 
-def drawn_families(card: ModelCard) -> list[tuple[str, str]]:
+def drawn_families(card: CueScores) -> list[tuple[str, str]]:
     """The tasks and axes that are drawn: those with the largest scores."""
     return largest_first(card)[:MOST_PANELS]
 
 
-def cue_chart(card: ModelCard, *, narrow: bool = False) -> str:
+def cue_chart(card: CueScores, *, narrow: bool = False) -> str:
     """Mean answers by persona and cue of the tasks and axes with the largest scores.
 
     Parameters
@@ -120,14 +119,14 @@ def cue_chart(card: ModelCard, *, narrow: bool = False) -> str:
     return inline_svg(text, "cue-answers-narrow" if narrow else "cue-answers", name, _described(panels))
 
 
-def _panel(card: ModelCard, family: tuple[str, str]) -> _Panel:
+def _panel(card: CueScores, family: tuple[str, str]) -> _Panel:
     of = [one for one in combinations(card) if one.family == family and means(card, one)]
     named = personas(card, family[1])[:MOST_PERSONAS]
     rows = tuple(_Row(one.cue, _drawn(card, one, named), bool(differs(card, one))) for one in of)
     return _Panel(family[0], family[1], rows, baseline(card, family[0]), named)
 
 
-def _drawn(card: ModelCard, one: Combination, named: Sequence[str]) -> tuple[Score, ...]:
+def _drawn(card: CueScores, one: Combination, named: Sequence[str]) -> tuple[Score, ...]:
     return tuple(score for score in means(card, one) if score.group in named)
 
 

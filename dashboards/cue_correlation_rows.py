@@ -6,8 +6,9 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from dashboards.card import OVERALL, ModelCard
+from dashboards.card import OVERALL
 from dashboards.cue_names import SPEARMAN
+from dashboards.cue_rows import CueScores
 from metrics.results import Score
 
 _CEILING = re.compile(r"; noise ceiling (-?[0-9.]+)")
@@ -45,7 +46,7 @@ def _number(pattern: re.Pattern[str], text: str) -> float | None:
     return float(found[1]) if found else None
 
 
-def correlations(card: ModelCard) -> dict[str, list[Correlation]]:
+def correlations(card: CueScores) -> dict[str, list[Correlation]]:
     """By dimension (``overall``, ``task salary``, ``persona gender: female``), in order."""
     found: dict[str, list[Correlation]] = {}
     for score in card.of_metric(SPEARMAN):
@@ -60,7 +61,7 @@ def cues_of(rows: Sequence[Correlation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for row in rows for name in (row.first, row.second)))
 
 
-def drawn_matrices(card: ModelCard, most: int) -> list[tuple[str, list[Correlation]]]:
+def drawn_matrices(card: CueScores, most: int) -> list[tuple[str, list[Correlation]]]:
     """What is drawn: over everything, then the tasks that agree least, each with a value."""
     found = correlations(card)
     tasks = [

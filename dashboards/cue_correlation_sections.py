@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dashboards.blocks import Block, Cell, Paragraph, Picture, Section, Table
-from dashboards.card import OVERALL, ModelCard
+from dashboards.card import OVERALL
 from dashboards.cells import MOST_ROWS, left_off, probability_cell, size_cell
 from dashboards.cue_correlation_rows import Correlation, correlations, cues_of, drawn_matrices
 from dashboards.cue_heat_map import MOST_CUES, MOST_MATRICES, matrix_title
 from dashboards.cue_names import SPEARMAN
+from dashboards.cue_rows import CueScores
 from dashboards.phrases import count_text, interval_text, missing_text, score_text, visible
 
 TITLE = "Do cues give the same picture?"
@@ -27,7 +28,7 @@ _CAPTION = (
 )
 
 
-def cue_correlations_section(card: ModelCard) -> Section:
+def cue_correlations_section(card: CueScores) -> Section:
     """How far cues agree on which answers are high and which are low."""
     found = correlations(card)
     if not found:
@@ -38,19 +39,19 @@ def cue_correlations_section(card: ModelCard) -> Section:
         return Section("cue-correlations", TITLE, (Paragraph(missing_text(reason)),))
     whole = found.get(OVERALL, [])
     parts = [row for name, rows in found.items() if name != OVERALL for row in rows]
-    blocks: list[Block] = [Paragraph(_MEANING), Paragraph(_summary([*whole, *parts]))]
+    blocks: list[Block] = [Paragraph(_MEANING), Paragraph(correlation_summary([*whole, *parts]))]
     if drawn := drawn_matrices(card, MOST_MATRICES):
         blocks.append(Picture("cue-correlations", _caption(card, [rows for _, rows in drawn])))
     if whole:
         caption = "Correlations over all tasks and personas, those farthest below their ceiling first"
-        blocks.append(_table("cue-correlation-table", caption, whole, "pairs of cues"))
+        blocks.append(correlation_table("cue-correlation-table", caption, whole, "pairs of cues"))
     if parts:
         caption = "Correlations by task and by persona, those farthest below their ceiling first"
-        blocks.append(_table("cue-correlation-part-table", caption, parts, "correlations"))
+        blocks.append(correlation_table("cue-correlation-part-table", caption, parts, "correlations"))
     return Section("cue-correlations", TITLE, tuple(blocks))
 
 
-def _caption(card: ModelCard, drawn: Sequence[list[Correlation]]) -> str:
+def _caption(card: CueScores, drawn: Sequence[list[Correlation]]) -> str:
     tasks = sum(name.startswith("task ") for name in correlations(card))
     caption = _CAPTION
     if (rest := tasks + 1 - MOST_MATRICES) > 0:
@@ -60,13 +61,16 @@ def _caption(card: ModelCard, drawn: Sequence[list[Correlation]]) -> str:
     return caption
 
 
-def _summary(rows: Sequence[Correlation]) -> str:
+def correlation_summary(
+    rows: Sequence[Correlation], what: str = "cues", over: str = "overall, by task and by persona"
+) -> str:
+    """How many correlations lie below their noise ceiling, in words."""
     known = [row for row in rows if row.score.pvalue is not None]
     if not known:
-        return "Whether any two cues differ by more than noise cannot be told: no correlation has a noise ceiling."
+        return f"Whether any two {what} differ by more than noise cannot be told: no correlation has a noise ceiling."
     apart = sum(row.apart for row in known)
     return (
-        f"Of {count_text(len(known))} correlations with a noise ceiling, overall, by task and by persona, {count_text(apart)} lie below it beyond "
+        f"Of {count_text(len(known))} correlations with a noise ceiling, {over}, {count_text(apart)} lie below it beyond "
         "chance. They share answers, and p values are each alone and not adjusted: one in twenty is small by chance."
     )
 
@@ -77,10 +81,11 @@ def _below(row: Correlation) -> tuple[bool, float, float]:
     return value is None, 1.0 if p is None else p, depth
 
 
-def _table(name: str, caption: str, found: Sequence[Correlation], what: str) -> Table:
+def correlation_table(name: str, caption: str, found: Sequence[Correlation], what: str, sides: str = "Cues") -> Table:
+    """Correlations beside their ceiling, those farthest below it first. ``what`` the rows are; ``sides`` : what is correlated."""
     columns = (
         "Over",
-        "Cues",
+        sides,
         "Correlation (95 % interval)",
         "Noise ceiling",
         "p, against the ceiling",

@@ -11,9 +11,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dashboards.card import ModelCard
 from dashboards.cue_chart import tick_text, ticks
-from dashboards.cue_rows import deviations, explicitness_of
+from dashboards.cue_rows import CueScores, deviations, explicitness_of
 from dashboards.cue_units import Unit, unit_of
 from dashboards.drawings import BLUE, INK, ORANGE, drawn, inline_svg
 from dashboards.messages import CHANCE
@@ -52,7 +51,7 @@ class _Panel:
         return low - pad, high + pad
 
 
-def drawn_units(card: ModelCard) -> list[_Panel]:
+def drawn_units(card: CueScores) -> list[_Panel]:
     """The panels, those with the most deviations first."""
     by_unit: dict[str, dict[str, list[Score]]] = {}
     tasks: dict[str, dict[str, None]] = {}
@@ -73,7 +72,7 @@ def drawn_units(card: ModelCard) -> list[_Panel]:
     return panels[:MOST_UNITS]
 
 
-def deviation_chart(card: ModelCard, *, narrow: bool = False) -> str:
+def deviation_chart(card: CueScores, *, narrow: bool = False) -> str:
     """Deviations from the answers without a persona, by cue.
 
     Parameters

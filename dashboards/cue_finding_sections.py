@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dashboards.blocks import Block, Cell, Paragraph, Picture, Section, Table
-from dashboards.card import ModelCard
 from dashboards.cells import MOST_ROWS, left_off, probability_cell, size_cell
 from dashboards.cue_cells import change_cell
 from dashboards.cue_deviation_chart import drawn_units
@@ -20,7 +19,7 @@ from dashboards.cue_names import (
     TREND,
     UNMEASURED,
 )
-from dashboards.cue_rows import combination_of, combinations, deviations, differs, explicitness_of, findings
+from dashboards.cue_rows import CueScores, combination_of, combinations, deviations, differs, explicitness_of, findings
 from dashboards.cue_units import unit_of
 from dashboards.messages import CHANCE
 from dashboards.phrases import count_text, missing_text, probability_text, score_text, sentence_start, visible
@@ -50,7 +49,7 @@ _EXPLICITNESS = (
 )
 
 
-def replication_section(card: ModelCard) -> Section:
+def replication_section(card: CueScores) -> Section:
     """What all cues together show about each task and axis."""
     found = card.of_metric(CUES_SHOWING)
     if not found:
@@ -80,7 +79,7 @@ def _counted(found: Sequence[Score]) -> str:
     return f"Pairs of task and axis: {count_text(len(found))}. {sentence_start('; '.join(parts))}."
 
 
-def _replication_table(card: ModelCard, found: Sequence[Score]) -> Table:
+def _replication_table(card: CueScores, found: Sequence[Score]) -> Table:
     columns = ("Task and axis", "Finding", "What the cues show", "Does it alert?", "Cues tested", "Not tested")
     rows = []
     for score in found[:MOST_ROWS]:
@@ -108,7 +107,7 @@ def _replication_table(card: ModelCard, found: Sequence[Score]) -> Table:
     )
 
 
-def _alerts(card: ModelCard, score: Score, tested: Sequence[str]) -> str:
+def _alerts(card: CueScores, score: Score, tested: Sequence[str]) -> str:
     """Whether somebody should be told, in words."""
     from metrics.cue_replication import labelled
 
@@ -123,7 +122,7 @@ def _alerts(card: ModelCard, score: Score, tested: Sequence[str]) -> str:
     return "yes: several cues agree"
 
 
-def explicitness_section(card: ModelCard) -> Section:
+def explicitness_section(card: CueScores) -> Section:
     """Deviation from the answers without a persona, by the explicitness of the cue."""
     if not any(score.value is not None for _, score in deviations(card)):
         text = Paragraph("not measurable: this audit has no answers without a persona to compare with.")
@@ -139,7 +138,7 @@ def explicitness_section(card: ModelCard) -> Section:
     return Section("cue-explicitness", EXPLICITNESS, (*blocks, _deviation_table(card)))
 
 
-def _trend(card: ModelCard) -> str:
+def _trend(card: CueScores) -> str:
     """The rank correlation of explicitness and deviation, where it was measured."""
     score = next(iter(card.of_metric(TREND)), None)
     if score is None or score.value is None:
@@ -158,7 +157,7 @@ def _trend(card: ModelCard) -> str:
     )
 
 
-def _deviation_table(card: ModelCard) -> Table:
+def _deviation_table(card: CueScores) -> Table:
     by_cue: dict[str, list[Score]] = {}
     for one, score in deviations(card):
         by_cue.setdefault(one.cue, []).append(score)

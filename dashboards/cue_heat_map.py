@@ -1,4 +1,4 @@
-"""The heat map of rank correlations between cues: over everything, and by task. Every cell has its number written in it."""
+"""Heat maps of rank correlations: between cues over everything and by task, or of anything else. Every cell has its number written in it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dashboards.card import OVERALL, ModelCard
+from dashboards.card import OVERALL
 from dashboards.cells import size_text
 from dashboards.cue_correlation_rows import Correlation, cues_of, drawn_matrices
+from dashboards.cue_rows import CueScores
 from dashboards.drawings import BLUE, INK, drawn, inline_svg
 from dashboards.phrases import interval_text, missing_text, probability_text, score_text, visible
 
@@ -21,15 +22,15 @@ _WIDE, _NARROW = 760, 360
 _LEFT, _HEADING, _ROW, _BETWEEN, _KEY = 166, 50, 26, 18, 64
 _FAINTEST, _FULLEST = 0.06, 0.62  # opacity of the lowest correlation that is drawn and of 1; text stays legible on both
 
-_Matrix = tuple[str, list[Correlation]]
+Matrix = tuple[str, list[Correlation]]
 
 
-def heat_map(card: ModelCard, *, narrow: bool = False) -> str:
+def heat_map(card: CueScores, *, narrow: bool = False) -> str:
     """Rank correlations of every two cues, as triangles of cells.
 
     Parameters
     ----------
-    card : a card of persona cues with two cues or more; narrow : for a column of about 360 px
+    card : scores of persona cues with two cues or more; narrow : for a column of about 360 px
 
     Returns
     -------
@@ -42,6 +43,20 @@ def heat_map(card: ModelCard, *, narrow: bool = False) -> str:
     matrices = drawn_matrices(card, MOST_MATRICES)
     if not matrices:
         raise ValueError(f"a heat map needs two cues with answers, the card of {card.family!r} has none")
+    name = f"Rank correlations between cues of {visible(card.family)}, {card.title}"
+    return matrices_chart(matrices, "cue-correlations", name, narrow=narrow)
+
+
+def matrices_chart(
+    matrices: Sequence[Matrix], prefix: str, title: str, *, what: str = "cues", narrow: bool = False
+) -> str:
+    """Any correlations as triangles of cells, one for each name.
+
+    Parameters
+    ----------
+    matrices : name and rows, each with a value at least once; prefix : of all ids
+    title : of the picture; what : is correlated (``"cues"``); narrow : for a column of about 360 px
+    """
     columns = 1 if narrow else min(2, len(matrices))
     width = _NARROW if narrow else _WIDE
     lines = [matrices[at : at + columns] for at in range(0, len(matrices), columns)]
@@ -57,8 +72,7 @@ def heat_map(card: ModelCard, *, narrow: bool = False) -> str:
         _draw_key(axes, tops[-1], lowest, narrow)
 
     text = drawn(draw, width, tops[-1] + _KEY, (0, 0, 0, 0))
-    name = f"Rank correlations between cues of {visible(card.family)}, {card.title}"
-    return inline_svg(text, "cue-correlations-narrow" if narrow else "cue-correlations", name, _described(matrices))
+    return inline_svg(text, f"{prefix}-narrow" if narrow else prefix, title, _described(matrices, what))
 
 
 def matrix_title(name: str) -> str:
@@ -70,17 +84,17 @@ def matrix_title(name: str) -> str:
     return "all tasks and personas" if name == OVERALL else name
 
 
-def lowest_drawn(matrices: Sequence[_Matrix]) -> float:
+def lowest_drawn(matrices: Sequence[Matrix]) -> float:
     """The lower end of the scale of colours: a tenth below the lowest correlation, at most .9."""
     values = [row.score.value for _, rows in matrices for row in rows if row.score.value is not None]
     return min(0.9, int(10 * min(values) - 1e-9) / 10 - (0.1 if min(values) < 0 else 0.0))
 
 
-def _height(matrix: _Matrix) -> int:
+def _height(matrix: Matrix) -> int:
     return _HEADING + _ROW * min(len(cues_of(matrix[1])), MOST_CUES) + _BETWEEN
 
 
-def _draw_matrix(axes: Axes, matrix: _Matrix, at: tuple[int, int], width: int, lowest: float) -> None:
+def _draw_matrix(axes: Axes, matrix: Matrix, at: tuple[int, int], width: int, lowest: float) -> None:
     name, rows = matrix
     cues = cues_of(rows)[:MOST_CUES]
     known = {frozenset((row.first, row.second)): row for row in rows}
@@ -149,12 +163,12 @@ def _draw_key(axes: Axes, top: int, lowest: float, narrow: bool) -> None:
     axes.text(x + 28, y, "agree less than their noise ceiling (p at most .05)", **words)
 
 
-def _described(matrices: Sequence[_Matrix]) -> str:
+def _described(matrices: Sequence[Matrix], what: str) -> str:
     parts = []
     for name, rows in matrices:
         told = [f"{visible(row.first)} and {visible(row.second)} {_told(row)}" for row in rows]
         parts.append(f"{visible(matrix_title(name))}: {'; '.join(told)}")
-    return f"Spearman's rank correlation of every two cues, with 95 % interval. {'. '.join(parts)}."
+    return f"Spearman's rank correlation of every two {what}, with 95 % interval. {'. '.join(parts)}."
 
 
 def _told(row: Correlation) -> str:

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dashboards.blocks import Block, Cell, Paragraph, Section, Table
-from dashboards.card import ModelCard
 from dashboards.cells import MOST_ROWS, left_off, probability_cell, statistic_cell
 from dashboards.cue_names import ANOVA_PAPER, OMEGA_SQUARED, PAPER_ALPHA, PAPER_SHARE, TUKEY_PAPER
-from dashboards.cue_rows import ALPHA, Combination, combinations, joint_test, qvalue
+from dashboards.cue_rows import ALPHA, Combination, CueScores, combinations, joint_test, qvalue
 from dashboards.phrases import (
     count_text,
     interval_text,
@@ -63,7 +62,7 @@ class _Beside:
         return [s for s in self.pairs if s.low is not None and s.high is not None and (s.low > 0 or s.high < 0)]
 
 
-def cue_paper_section(card: ModelCard) -> Section:
+def cue_paper_section(card: CueScores) -> Section:
     """The paper's counts and tests, and where they disagree with the analysis of verdicts."""
     found = [_beside(card, one) for one in combinations(card)]
     if not any(one.paper is not None for one in found):
@@ -74,7 +73,7 @@ def cue_paper_section(card: ModelCard) -> Section:
     return Section("cue-paper", TITLE, (*blocks, _test_table(card, found)))
 
 
-def _beside(card: ModelCard, one: Combination) -> _Beside:
+def _beside(card: CueScores, one: Combination) -> _Beside:
     paper = next(iter(card.grouped(ANOVA_PAPER, one.title)), None)
     return _Beside(one, paper, joint_test(card, one), card.grouped(TUKEY_PAPER, one.title))
 
@@ -122,7 +121,7 @@ def _share_table(found: Sequence[Score]) -> Table:
     return Table("cue-share-table", caption, columns, rows, (note, *left_off(len(found), "cues")))
 
 
-def _test_table(card: ModelCard, found: Sequence[_Beside]) -> Table:
+def _test_table(card: CueScores, found: Sequence[_Beside]) -> Table:
     ordered = sorted(found, key=_by_agreement)
     columns = (
         "Task, axis and cue",
@@ -170,7 +169,7 @@ def _pairs_cell(one: _Beside) -> Cell:
     return Cell("; ".join(told) if told else "none")
 
 
-def _omega_cell(card: ModelCard, one: Combination) -> Cell:
+def _omega_cell(card: CueScores, one: Combination) -> Cell:
     score = next(iter(card.grouped(OMEGA_SQUARED, one.title)), None)
     if score is None or score.value is None:
         return Cell(missing_text(score.reason if score else "this audit has no such share"), kind="missing")

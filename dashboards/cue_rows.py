@@ -5,21 +5,45 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from dashboards.card import ModelCard
 from dashboards.cue_names import DEVIATION, GAP, HEDGES_G, NO_PERSONA, QUASI_F, RESULT, WORST
+from dashboards.instrument import Instrument
 from dashboards.messages import methods
 from metrics.results import Score
 from registry.audits.cues import CUES
 
 if TYPE_CHECKING:
     from metrics.cue_replication import Finding
+    from registry.ledger.values import Audit
 
 ALPHA = 0.05
 """Personas are said to differ where the q of their test is at most this."""
 
 _Q = re.compile(r"\(q = ([0-9.e+-]+)\)$")
+
+
+class CueScores(Protocol):
+    """Scores of persona cues that are shown: those of a card, or of several releases put together."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def dimensions(self) -> tuple[str, ...]: ...
+    @property
+    def instrument(self) -> Instrument: ...
+    @property
+    def audit(self) -> Audit: ...
+    def score(self, metric: str, dimension: str, group: str = "") -> Score | None:
+        """The score of a metric, dimension and group; None when there is no such row."""
+
+    def grouped(self, metric: str, dimension: str) -> tuple[Score, ...]:
+        """The scores by group of a metric in a dimension."""
+
+    def of_metric(self, metric: str) -> tuple[Score, ...]:
+        """All scores of a metric."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -53,14 +77,14 @@ def combination_of(dimension: str) -> Combination | None:
     return Combination(task, axis, cue) if times and comma and axis else None
 
 
-def combinations(card: ModelCard) -> tuple[Combination, ...]:
+def combinations(card: CueScores) -> tuple[Combination, ...]:
     """All of the card, in the order of its dimensions, then what is not a dimension of it."""
     names = (*card.dimensions, *(score.dimension for score in card.of_metric(QUASI_F)))
     found = (combination_of(name) for name in dict.fromkeys(names))
     return tuple(one for one in found if one is not None)
 
 
-def families(card: ModelCard) -> tuple[tuple[str, str], ...]:
+def families(card: CueScores) -> tuple[tuple[str, str], ...]:
     """Every task and axis, in order."""
     return tuple(dict.fromkeys(one.family for one in combinations(card)))
 
@@ -87,34 +111,34 @@ def ways(scores: Sequence[Score]) -> tuple[str, ...]:
     return methods([score for score in bare if score.value is not None])
 
 
-def joint_test(card: ModelCard, one: Combination) -> Score | None:
+def joint_test(card: CueScores, one: Combination) -> Score | None:
     """The test of all personas of a combination."""
     return next(iter(card.grouped(QUASI_F, one.title)), None) or card.score(QUASI_F, one.title)
 
 
-def differs(card: ModelCard, one: Combination) -> bool | None:
+def differs(card: CueScores, one: Combination) -> bool | None:
     """Whether the personas are shown to differ; None where nothing could be tested."""
     found = qvalue(joint_test(card, one))
     return None if found is None else found <= ALPHA
 
 
-def means(card: ModelCard, one: Combination) -> tuple[Score, ...]:
+def means(card: CueScores, one: Combination) -> tuple[Score, ...]:
     """The result metric of each persona, in order."""
     return card.grouped(RESULT, one.title)
 
 
-def personas(card: ModelCard, axis: str) -> tuple[str, ...]:
+def personas(card: CueScores, axis: str) -> tuple[str, ...]:
     """The personas of an axis under all cues, in order; names may stand for others than other cues do."""
     found = (score.group for one in combinations(card) if one.axis == axis for score in means(card, one))
     return tuple(dict.fromkeys(found))
 
 
-def baseline(card: ModelCard, task: str) -> Score | None:
+def baseline(card: CueScores, task: str) -> Score | None:
     """The mean of a task without a persona."""
     return next(iter(card.grouped(RESULT, f"{task}, {NO_PERSONA}")), None)
 
 
-def deviations(card: ModelCard) -> Iterator[tuple[Combination, Score]]:
+def deviations(card: CueScores) -> Iterator[tuple[Combination, Score]]:
     """Every persona's deviation from the answers without one."""
     for one in combinations(card):
         for score in card.grouped(DEVIATION, one.title):
@@ -151,7 +175,7 @@ class PairRow:
         return abs(self.effect.value) if self.effect is not None and self.effect.value is not None else -1.0
 
 
-def pairs(card: ModelCard) -> list[PairRow]:
+def pairs(card: CueScores) -> list[PairRow]:
     """Every two personas of every combination, the farthest apart first."""
     found = [
         PairRow(
@@ -166,7 +190,7 @@ def pairs(card: ModelCard) -> list[PairRow]:
     return sorted(found, key=lambda row: -row.size)
 
 
-def halves(card: ModelCard, one: Combination, group: str) -> tuple[str, str] | None:
+def halves(card: CueScores, one: Combination, group: str) -> tuple[str, str] | None:
     """The two personas that a pair's group names; None when it names no two personas of the combination."""
     known = {score.group for score in means(card, one)}
     pieces = group.split(" - ")
@@ -174,7 +198,7 @@ def halves(card: ModelCard, one: Combination, group: str) -> tuple[str, str] | N
     return next((cut for cut in cuts if cut[0] in known and cut[1] in known), None)
 
 
-def findings(card: ModelCard) -> list[Finding]:
+def findings(card: CueScores) -> list[Finding]:
     """Every pair that the analysis of verdicts shows to differ, the test of all personas included."""
     from metrics.cue_replication import Finding
 
@@ -189,7 +213,7 @@ def findings(card: ModelCard) -> list[Finding]:
     return found
 
 
-def size_of(card: ModelCard, family: tuple[str, str]) -> float:
+def size_of(card: CueScores, family: tuple[str, str]) -> float:
     """The largest score of a task and axis over its cues; below 0 when it has none."""
     headline = card.instrument.headline
     found = [card.score(headline, one.title) for one in combinations(card) if one.family == family]
@@ -197,13 +221,13 @@ def size_of(card: ModelCard, family: tuple[str, str]) -> float:
     return max(values, default=-1.0)
 
 
-def largest_first(card: ModelCard) -> list[tuple[str, str]]:
+def largest_first(card: CueScores) -> list[tuple[str, str]]:
     """Tasks and axes that have a mean, those with the largest score first."""
     there = {one.family for one in combinations(card) if any(row.value is not None for row in means(card, one))}
     return sorted((one for one in families(card) if one in there), key=lambda one: -size_of(card, one))
 
 
-def surest_first(card: ModelCard, chosen: Sequence[Combination]) -> list[Combination]:
+def surest_first(card: CueScores, chosen: Sequence[Combination]) -> list[Combination]:
     """By the q of the test of all personas, the smallest first; without a test last."""
 
     def key(one: Combination) -> tuple[bool, float]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dashboards.blocks import Block, Bullets, Cell, Paragraph, Picture, Section, Table
-from dashboards.card import ModelCard
 from dashboards.cells import MOST_ROWS, difference_cell, left_off, probability_cell, size_cell
 from dashboards.cue_asked import not_asked
 from dashboards.cue_cells import bounds_cell, change_cell, level_cell
@@ -16,6 +15,7 @@ from dashboards.cue_names import GAMES_HOWELL
 from dashboards.cue_rows import (
     ALPHA,
     Combination,
+    CueScores,
     PairRow,
     baseline,
     combinations,
@@ -46,7 +46,7 @@ _GAPS = (
 )
 
 
-def answers_section(card: ModelCard) -> Section:
+def answers_section(card: CueScores) -> Section:
     """Means by persona and cue, drawn and in numbers."""
     if not any(means(card, one) for one in combinations(card)):
         return _empty("cue-answers", ANSWERS, "this audit has no answers by persona.")
@@ -70,7 +70,7 @@ def _told(task: str) -> str:
     return f"{visible(task)}: {unit.heading[:1].lower()}{unit.heading[1:]}{more}."
 
 
-def _caption(card: ModelCard) -> str:
+def _caption(card: CueScores) -> str:
     caption = (
         "Mean answers by cue: one mark for each persona, with its 95 % interval; the upright line is the mean without a persona, the "
         "shaded band its interval. Filled marks and a star beside the cue: the personas are shown to differ (q at most .05); hollow "
@@ -85,7 +85,7 @@ def _caption(card: ModelCard) -> str:
     return caption + (f" Of an axis the first {MOST_PERSONAS} personas are drawn." if many > 0 else "")
 
 
-def _mean_table(card: ModelCard, place: int, axis: str) -> Table:
+def _mean_table(card: CueScores, place: int, axis: str) -> Table:
     named = personas(card, axis)
     chosen = surest_first(card, [one for one in combinations(card) if one.axis == axis and means(card, one)])
     columns = (
@@ -109,7 +109,7 @@ def _mean_table(card: ModelCard, place: int, axis: str) -> Table:
     )
 
 
-def _mean_row(card: ModelCard, one: Combination, named: Sequence[str]) -> tuple[Cell, ...]:
+def _mean_row(card: CueScores, one: Combination, named: Sequence[str]) -> tuple[Cell, ...]:
     unit = unit_of(one.task)
     found = {score.group: score for score in means(card, one)}
     other = Cell("not under this cue", kind="missing")
@@ -122,7 +122,7 @@ def _mean_row(card: ModelCard, one: Combination, named: Sequence[str]) -> tuple[
     )
 
 
-def _untested(card: ModelCard, chosen: Sequence[Combination]) -> list[str]:
+def _untested(card: CueScores, chosen: Sequence[Combination]) -> list[str]:
     """The combinations whose personas could not be tested, with the reason."""
     tests = [(one, joint_test(card, one)) for one in chosen]
     return [
@@ -132,7 +132,7 @@ def _untested(card: ModelCard, chosen: Sequence[Combination]) -> list[str]:
     ]
 
 
-def cue_gaps_section(card: ModelCard) -> Section:
+def cue_gaps_section(card: CueScores) -> Section:
     """The largest gaps between two personas, with what excluded answers could make of them, and who is answered."""
     found = pairs(card)
     coverage = _coverage(card)
@@ -144,7 +144,7 @@ def cue_gaps_section(card: ModelCard) -> Section:
     return Section("cue-gaps", GAPS, (*blocks, *((coverage,) if coverage is not None else ())))
 
 
-def _beside_games_howell(card: ModelCard, found: Sequence[PairRow]) -> str:
+def _beside_games_howell(card: CueScores, found: Sequence[PairRow]) -> str:
     """How often Games and Howell's test on variant means comes to the same."""
     both = [
         (one.shown, q <= ALPHA)
@@ -166,7 +166,7 @@ def _beside_games_howell(card: ModelCard, found: Sequence[PairRow]) -> str:
     )
 
 
-def _gap_table(card: ModelCard, found: Sequence[PairRow]) -> Table:
+def _gap_table(card: CueScores, found: Sequence[PairRow]) -> Table:
     columns = (
         "Task, axis and cue",
         "Personas",
@@ -221,7 +221,7 @@ class _Asked:
         return self.usable / self.asked
 
 
-def _asked(card: ModelCard) -> list[_Asked]:
+def _asked(card: CueScores) -> list[_Asked]:
     """Every persona and cue that anything was asked of, lowest share of answers with a number first."""
     known: dict[tuple[str, str, str], list[tuple[str, int, int]]] = {}
     for one in combinations(card):
@@ -239,7 +239,7 @@ def _asked(card: ModelCard) -> list[_Asked]:
     return sorted(found, key=lambda row: row.share)
 
 
-def _coverage(card: ModelCard) -> Table | None:
+def _coverage(card: CueScores) -> Table | None:
     """Which persona is answered with a number least often under which cue."""
     found = _asked(card)
     if not found:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+from collections.abc import Callable, Mapping, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dashboards.blocks import Bullets, Code, Paragraph, Picture, Table
+from dashboards.blocks import Bullets, Code, Paragraph, Picture, Section, Table
 from dashboards.card import ModelCard
 from dashboards.charts import history_chart, score_chart
-from dashboards.contents import contents, facts, headline, subtitle, title
+from dashboards.contents import Fact, contents, facts, headline, subtitle, title
 from dashboards.cue_chart import cue_chart
 from dashboards.cue_deviation_chart import deviation_chart
 from dashboards.cue_heat_map import heat_map
@@ -60,35 +61,54 @@ def slug(text: str) -> str:
     return text.replace(" ", "-")
 
 
-def html(card: ModelCard) -> str:
-    """The card as a page.
+Charts = Mapping[str, Callable[..., str]]
 
-    Everything a model, provider or user wrote is escaped by the template engine. The page carries its own content
-    security policy: no script, no request, and only the one style sheet whose hash it names.
-    """
-    templates = _templates()
-    # Without surrounding white space: the policy hashes the exact text of the element.
-    sheets = ("card.css", *card.instrument.sheets)
-    style = "".join(templates.get_template(name).render() for name in sheets).strip()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    sections = contents(card)
-    charts = {
-        block.chart: [Markup(_CHARTS[block.chart](card, narrow=narrow)) for narrow in (False, True)]  # noqa: S704 (our SVG)
-        for section in sections
-        for block in section.blocks
-        if isinstance(block, Picture)
-    }
-    return templates.get_template("card.html").render(
+
+def html(card: ModelCard) -> str:
+    """The card as a page."""
+    return page(
         title=title(card),
         subtitle=subtitle(card),
         headline=headline(card),
         verdict=card.verdict or "baseline",
         facts=facts(card),
-        warning=visible(card.content_warning, limit=600),
+        warning=card.content_warning,
+        sections=contents(card),
+        charts={name: functools.partial(draw, card) for name, draw in _CHARTS.items()},
+        sheets=card.instrument.sheets,
+        made=f"Made by spiritlevel {visible(card.product_version)} on {visible(card.made_at)}.",
+    )
+
+
+def page(
+    *, sections: Sequence[Section], charts: Charts, sheets: Sequence[str], warning: str, **told: str | Sequence[Fact]
+) -> str:
+    """A page of sections.
+
+    Everything a model, provider or user wrote is escaped by the template engine. The page carries its own content
+    security policy: no script, no request, and only the one style sheet whose hash it names.
+
+    Parameters
+    ----------
+    charts : what draws each picture that the sections name, called with ``narrow``; sheets : style sheets besides that of all cards
+    told : ``title``, ``subtitle``, ``headline``, ``verdict`` (may be empty), ``facts`` and ``made``
+    """
+    templates = _templates()
+    # Without surrounding white space: the policy hashes the exact text of the element.
+    style = "".join(templates.get_template(name).render() for name in ("card.css", *sheets)).strip()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    drawn = {
+        block.chart: [Markup(charts[block.chart](narrow=narrow)) for narrow in (False, True)]  # noqa: S704 (our SVG)
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Picture)
+    }
+    return templates.get_template("card.html").render(
+        **told,
+        warning=visible(warning, limit=600),
         sections=sections,
-        charts=charts,
+        charts=drawn,
         kind=lambda block: _KINDS[type(block)],
         style=Markup(style),  # noqa: S704 (our own style sheet, no value of the card enters it)
         digest=digest,
-        made=f"Made by spiritlevel {visible(card.product_version)} on {visible(card.made_at)}.",
     )
