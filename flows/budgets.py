@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from flows.budget import Budget, Granted
-from flows.expenses import TOKENS_PER_PERSONA
+from flows.expenses import answer_tokens
 from flows.ordering import is_embedded
 from metrics.errors import BadInputError
 from registry.ledger.spending import Bound, Room, stated_prices
@@ -89,7 +89,7 @@ def budgets_of(workspace: Workspace, audit: Audit, limits: Limits) -> tuple[Budg
     # A large call: the largest of the audit so far, else what its prompt and its personas take. Two characters a token
     # is more than any tokenizer needs for the prompts of an audit.
     seen = workspace.ledger.spent(audit_id=audit.id).largest_tokens
-    answer = audit.plan.sampling.max_tokens or TOKENS_PER_PERSONA * int(audit.plan.options.get("per_call", 1))
+    answer = audit.plan.sampling.max_tokens or answer_tokens(audit.plan)[0]
     prompt = max((len(text) for text in audit.plan.prompts.values()), default=0) // 2
     budget = Budget(first_call_tokens=max(seen, prompt + answer), price_input=price[0], price_output=price[1])
     allowance.uncounted_tokens = budget.first_call_tokens

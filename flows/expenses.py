@@ -15,10 +15,11 @@ from registry.audits.plan import AuditPlan
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
-# Estimates for a model that was never asked, marked as such: English text has about 4 characters a token, and a
-# persona of eight attributes takes up to 120 tokens (as a budget reserves them before the first call).
+# Estimates for a model that was never asked, marked as such: English text has about 4 characters a token, a persona of
+# eight attributes takes up to 120 tokens and a message of a paragraph up to 200 (as a budget reserves them before the
+# first call).
 CHARACTERS_PER_TOKEN = 4
-TOKENS_PER_PERSONA = 120
+TOKENS_PER_PERSONA, TOKENS_PER_MESSAGE = 120, 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,13 @@ class ReleaseCost:
 def per_call_of(plan: AuditPlan) -> int:
     """Personas that one call of the plan asks for."""
     return int(plan.options.get("per_call", 1))
+
+
+def answer_tokens(plan: AuditPlan) -> tuple[int, str]:
+    """Tokens that one answer takes by estimate, and what they are reckoned by, in words."""
+    if "per_call" in plan.options:
+        return TOKENS_PER_PERSONA * per_call_of(plan), f"{TOKENS_PER_PERSONA} tokens a persona"
+    return TOKENS_PER_MESSAGE, f"{TOKENS_PER_MESSAGE} tokens a message"
 
 
 def finished_audits(workspace: Workspace, release: ModelRelease, plan: AuditPlan) -> list[Audit]:
@@ -93,14 +101,14 @@ def call_usage(
 
 def _estimated_usage(plan: AuditPlan) -> CallUsage:
     prompt = sum(len(text) for text in plan.prompts.values()) / CHARACTERS_PER_TOKEN
-    answer = TOKENS_PER_PERSONA * per_call_of(plan)
+    answer, words = answer_tokens(plan)
     return CallUsage(
         prompt_tokens=prompt,
         completion_tokens=min(answer, plan.sampling.max_tokens or answer),
         estimated=True,
         source=(
             f"ESTIMATED from the length of the prompt ({CHARACTERS_PER_TOKEN} characters a token) and "
-            f"{TOKENS_PER_PERSONA} tokens a persona, for there is no audit with token counts"
+            f"{words}, for there is no audit with token counts"
         ),
     )
 

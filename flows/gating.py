@@ -244,7 +244,7 @@ def threshold_check(score: Score, threshold: float, unsound_answers: str = "") -
 
 
 def _threshold_checks(
-    measured: Scored, told: Instrument, titles: Sequence[str], rules: Rules, poor: str
+    measured: Scored, told: Instrument, titles: Sequence[str], rules: Rules, unsound_answers: str
 ) -> list[GateCheck]:
     scores = {score.dimension: score for score in measured.scores if score.metric == told.headline}
     checks = []
@@ -252,7 +252,7 @@ def _threshold_checks(
         score = scores.get(title) or Score(
             metric=told.headline, dimension=title, value=None, n=0, n_clusters=0, reason="this audit has no such score"
         )
-        check = threshold_check(score, rules.dimensions.get(title, rules.threshold), poor)
+        check = threshold_check(score, rules.dimensions.get(title, rules.threshold), unsound_answers)
         if title in rules.leave_out:
             check = dataclasses.replace(check, outcome=LEFT_OUT, why="left out by configuration; decides nothing")
         checks.append(check)
@@ -315,8 +315,10 @@ def gated(
     titles = [dimension.title for dimension in workspace.protocol(protocol).dimensions(evidence.audit.plan)]
     evidence.note_unasked(settings, told, titles)
     answers = _answers_check(evidence, measured, poor)
+    # The reason is said once, by the first check, however many dimensions it leaves undecided.
+    refer = f"the {answers.name} allow no judgement" if poor else ""
     checks = [
-        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, poor))
+        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, refer))
         for one, comparisons in zip(every, compared, strict=True)
     ]
     tiers = [

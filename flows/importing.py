@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from flows.auditing import Tell
 from flows.concluding import Conclusion, closed, concluded
 from flows.ordering import refuse_stranger
 from flows.redaction import without_secrets_in
-from flows.scoring import read_answers
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import AuditPlan, Request, Response, content_hash
@@ -22,8 +20,6 @@ from registry.releases import ModelRelease
 
 if TYPE_CHECKING:
     from registry.ledger.message_files import MessageColumns
-
-Measuring = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]
 
 
 def import_answers(
@@ -35,12 +31,10 @@ def import_answers(
     per_call: int | None = None,
     columns: MessageColumns | None = None,
     tell: Tell,
-    measuring: Measuring | None = None,
 ) -> tuple[Conclusion, bool]:
     """Import a file of raw answers as a finished audit; a file that was imported before is the same audit.
 
-    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what;
-    ``measuring`` shows, for a release, how many of its messages are measured.
+    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what.
     """
     protocol = workspace.protocol(protocol_name)
     if protocol.unit == "messages":
@@ -60,7 +54,7 @@ def import_answers(
         refuse_stranger(audit, release)
     finished = [audit for audit in known if audit.state != "open"]
     if finished:
-        return _concluded(workspace, finished[-1], tell, measuring), True
+        return concluded(workspace, finished[-1], tell=tell, compare=False), True
     # An import that was killed half-way is taken up again: its answers are stored in one transaction.
     audit = (
         known[-1]
@@ -70,18 +64,7 @@ def import_answers(
     if not workspace.ledger.progress(audit.id)[0]:
         workspace.ledger.record_all(audit.id, without_secrets_in(brought.answers))
     audit = closed(workspace, audit)
-    return _concluded(workspace, audit, tell, measuring), False
-
-
-def _concluded(workspace: Workspace, audit: Audit, tell: Tell, measuring: Measuring | None) -> Conclusion:
-    """Score and publish, and show meanwhile how many records are measured, where the protocol measures each."""
-    if measuring is None:
-        return concluded(workspace, audit, tell=tell, compare=False)
-    with measuring(audit.release.uri) as progress:
-        reading = read_answers(workspace, audit)
-        if hasattr(reading, "progress"):
-            reading.progress = progress
-        return concluded(workspace, audit, tell=tell, compare=False)
+    return concluded(workspace, audit, tell=tell, compare=False), False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

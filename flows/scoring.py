@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 from flows.summaries import kept_summary, stored_summary, summarized
@@ -52,6 +53,8 @@ def read_answers(workspace: Workspace, audit: Audit) -> Reading:
                 **_kept_measures(workspace, audit),
                 **_ratings(workspace, audit),
             )
+        if workspace.measuring is not None and hasattr(workspace.readings[key], "measuring"):
+            workspace.readings[key].measuring = partial(workspace.measuring, release.uri, f"{protocol.unit} measured")
     reading: Reading = workspace.readings[key]
     return reading
 

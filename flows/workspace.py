@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from registry.ledger.store import Ledger
     from registry.releases import ModelRelease, Releases
 
+Measuring = Callable[[str, str], AbstractContextManager[Callable[[int, int], None]]]
+
 _RESTORING = "restoring releases"
 _restoring = threading.Lock()
 
@@ -29,6 +31,8 @@ class Workspace:
     ----------
     home : where state lives; its folder is made when missing
     tell : takes remarks for the user
+    measuring : shows how far something is that is counted, such as the messages of a release that are measured: called with
+        both in words, opened, and then called with what is done and what there is in all
     """
 
     def __init__(self, home: Home, tell: Callable[[str], None] = lambda _: None) -> None:
@@ -37,6 +41,7 @@ class Workspace:
         log_to(home)
         self.home = home
         self.tell = tell
+        self.measuring: Measuring | None = None
         self.readings: dict[tuple[int, int], Any] = {}  # answers read once per command: (audit, attempts) -> Reading
 
     @cached_property

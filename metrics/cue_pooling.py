@@ -19,7 +19,7 @@ import pandas as pd
 from metrics.cue_correlation import OVERALL, CueCorrelation, cue_correlations
 from metrics.cue_effects import CueEffects
 from metrics.cue_paper import PaperSummary
-from metrics.cue_table import pooled
+from metrics.cue_table import KEYS, pooled
 from metrics.errors import BadInputError
 
 RELEASE, FAMILY = UNITS = ("release", "family")
@@ -154,3 +154,23 @@ def correlations_of_cues(
     by: Sequence[str] = (OVERALL, "task", "persona", RELEASE)
     found = cue_correlations(frames, source="cue", by=by, seed=seed, resamples=resamples)
     return [dataclasses.replace(row, grouping=unit) if row.grouping == RELEASE else row for row in found]
+
+
+def shared_prompts(frames: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], int]:
+    """The sums of the prompts that every release was asked, and how many prompts are left out.
+
+    Audits of one design may differ in size: a mean over other questions or variants is another mean.
+    """
+    keys = list(KEYS)
+    first, *others = frames.values()
+    if all(
+        len(one) == len(first) and one[keys].reset_index(drop=True).equals(first[keys].reset_index(drop=True))
+        for one in others
+    ):
+        return dict(frames), 0
+    asked = pd.concat([frame[keys] for frame in frames.values()], ignore_index=True)
+    times = asked.groupby(keys, as_index=False).size()
+    whole = times[times["size"] == len(frames)][keys]
+    if whole.empty:
+        raise BadInputError("these audits share no prompt: they were asked other questions, or of other personas")
+    return {name: whole.merge(frame, on=keys) for name, frame in frames.items()}, len(times) - len(whole)

@@ -52,7 +52,6 @@ def import_command(
     Examples: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
     spiritlevel import models:/nova-chat/2 letters.csv --protocol targeted-messages --group gender=sex --cell topic
     """
-    from flows.commands.progress import counted
     from flows.importing import import_answers
 
     with workspace_of(home) as workspace:
@@ -66,7 +65,6 @@ def import_command(
             per_call=per_call,
             columns=columns,
             tell=say,
-            measuring=lambda label: counted(label, "messages measured"),
         )
         if known:
             say(f"{file.name} was imported before: this is audit {conclusion.scored.audit.id}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from metrics.errors import BadInputError
 from registry.releases import ModelRelease
 
 app = typer.Typer(
@@ -24,9 +25,16 @@ def as_json(release: ModelRelease) -> dict[str, object]:
 @app.command()
 def add(
     family: Annotated[str, typer.Argument(help="Name of the model line, such as nova-chat.")],
-    model: Annotated[str, typer.Option("--model", help="Model id to request, best a dated one.")],
+    model: Annotated[
+        str | None, typer.Option("--model", help="Model id to request, best a dated one.", show_default=False)
+    ] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint. Default: OpenAI's own.", show_default=False)
+        str | None,
+        typer.Option(
+            help="OpenAI-compatible endpoint, or embedded:NAME for a small model that comes along and needs no key. "
+            "Default: OpenAI's own.",
+            show_default=False,
+        ),
     ] = None,
     api_key_env: Annotated[
         str | None, typer.Option(help="NAME of the environment variable with the key; never the key itself.")
@@ -44,9 +52,12 @@ def add(
 
     Example: spiritlevel release add nova-chat --model nova-2026-10-01 --base-url https://api.example.com/v1
     --api-key-env NOVA_KEY --released 2026-10-01
+
+    Without a key: spiritlevel release add small --base-url embedded:smollm2-135m-instruct-q4_1
     """
     from registry.releases import is_floating
 
+    model = _requested(model, base_url)
     with workspace_of(home) as workspace:
         release = workspace.releases.add(
             family,
@@ -67,6 +78,23 @@ def add(
             print_json(as_json(release))
         else:
             print_text(f"registered {release.uri} ({release.model})")
+
+
+def _requested(model: str | None, base_url: str | None) -> str:
+    """The model id that is asked for; that of an embedded model is its name."""
+    from flows.ordering import EMBEDDED_SCHEME
+    from flows.weights import EMBEDDED
+
+    if base_url is not None and base_url.startswith(EMBEDDED_SCHEME):
+        known = EMBEDDED[
+            base_url.removeprefix(EMBEDDED_SCHEME)
+        ]  # a name that is unknown is refused with the known ones
+        return model or known.name
+    if model is None:
+        raise BadInputError("a release needs --model ID (or --base-url embedded:NAME, whose id is its name)")
+    if base_url is None and model.startswith(EMBEDDED_SCHEME):
+        raise BadInputError(f"an embedded model is an endpoint: give --base-url {model} instead of --model {model}")
+    return model
 
 
 @app.command(name="list")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +70,14 @@ def workspace_of(path: Path | None) -> Iterator[Workspace]:
     from flows.workspace import opened
 
     with opened(home_of(path), say) as workspace:
+        workspace.measuring = _measuring
         yield workspace
+
+
+def _measuring(label: str, what: str) -> AbstractContextManager[Callable[[int, int], None]]:
+    from flows.commands.progress import counted
+
+    return counted(label, what)
 
 
 def notes() -> Console:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ class MessageReading:
     lexicons : what they are measured with
     kept : measures as `measures_as_json` gave them, so that nothing is tagged again; used when they are of these messages
     ratings : what a judge said about the messages, by rubric
-    progress : is called with the messages done and all messages while they are tagged
+    measuring : opened while they are tagged; what it gives is called with the messages done and all messages
     """
 
     frame: pd.DataFrame
@@ -64,7 +65,7 @@ class MessageReading:
     lexicons: MessageLexicons
     kept: Mapping[str, Any] | None = None
     ratings: Mapping[str, Ratings] = dataclasses.field(default_factory=dict)
-    progress: Callable[[int, int], None] | None = None
+    measuring: Callable[[], AbstractContextManager[Callable[[int, int], None]]] | None = None
 
     @property
     def usable(self) -> pd.DataFrame:
@@ -120,9 +121,11 @@ class MessageReading:
         from metrics.message_measures import measured
 
         texts = list(self.usable["text"])
-        if self.progress is not None:
-            self.progress(0, len(texts))
-        return measured(texts, self.lexicons, progress=self.progress)
+        if self.measuring is None:
+            return measured(texts, self.lexicons)
+        with self.measuring() as progress:
+            progress(0, len(texts))
+            return measured(texts, self.lexicons, progress=progress)
 
     def _kept(self, usable: pd.DataFrame) -> pd.DataFrame | None:
         import pandas as pd

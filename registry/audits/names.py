@@ -16,13 +16,13 @@ import dataclasses
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from metrics.errors import BadInputError
-from registry.audits.personas import Attribute, load_attribute, plain_text
+from registry.audits.personas import Attribute, PersonaAxis, load_attribute, plain_text
 from registry.audits.plan import content_hash
 
 SHARE = 0.9  # of a name's bearers, at the least, in both attributes together
@@ -67,14 +67,38 @@ def counted_gender(race_share: float, women_share: float) -> str | None:
     return "unisex" if race_share > SHARE and TIE[0] <= women_share <= TIE[1] else None
 
 
-def check_names_of(attribute: Attribute) -> None:
-    """Refuse an attribute that names say nothing of, such as one of the user's own without ``names``."""
+def no_names_for(attribute: Attribute) -> str:
+    """Why the table of names says nothing of an attribute, such as one of the user's own; empty when it does."""
     silent = [value.name for value in attribute.values if value.names is None]
-    if attribute.name not in (_AGE, _RACE, _GENDER) or silent:
+    if attribute.name in (_AGE, _RACE, _GENDER) and not silent:
+        return ""
+    return f"no table says which first names go with {silent[0] if silent else attribute.name!r}"
+
+
+def check_names_of(attribute: Attribute) -> None:
+    """Refuse an attribute that the table of names says nothing of."""
+    if why := no_names_for(attribute):
         raise BadInputError(
-            f"the axis {attribute.name} has no names: no table says which first names go with "
-            f"{silent[0] if silent else attribute.name!r}. Leave out the cues name-system and name-user, or the axis"
+            f"the axis {attribute.name} has no names: {why}. Leave out the cues name-system and name-user, or the axis"
         )
+
+
+def own_names(axis: PersonaAxis) -> Mapping[str, tuple[str, ...]]:
+    """Persona -> the first names that an axis's own file gives for it; empty when it gives none for one of them.
+
+    Names of two files together are no names of people who belong to both, so an axis of several attributes has none.
+    """
+    (first, *others) = axis.attributes
+    if others or not all(value.first_names for value in first.values):
+        return {}
+    return {value.name: value.first_names for value in first.values}
+
+
+def in_drawn_order(names: Sequence[str], seed: int) -> list[str]:
+    """Names in the order in which they are taken. Seed and name decide it, nothing else: a name that is added to the list
+    changes no other's place before or behind it.
+    """
+    return sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).hexdigest())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,14 +134,9 @@ class NameTable:
         return {}
 
     def chosen(self, values: Mapping[str, str], seed: int) -> tuple[Name, ...]:
-        """The names of a cell in the order in which they are taken. Seed and name decide it, nothing else: a name that
-        is added to the table changes no other's place before or behind it.
-        """
-
-        def drawn(name: Name) -> str:
-            return hashlib.sha256(f"{seed}:{name.text}".encode()).hexdigest()
-
-        return tuple(sorted(self.cell(values), key=drawn))
+        """The names of a cell in the order in which they are taken; see `in_drawn_order`."""
+        found = {name.text: name for name in self.cell(values)}
+        return tuple(found[text] for text in in_drawn_order(list(found), seed))
 
     def cell_sizes(self) -> list[dict[str, Any]]:
         """How thin each cell is, empty ones included, one row a cell.

@@ -23,12 +23,14 @@ from typing import Any
 
 from metrics.catalog import UnknownEntryError
 from metrics.errors import BadInputError
+from registry.audits.plan import content_hash
 
 GROUP, NUMBER = "group", "number"
 JOIN = "+"  # of attributes that vary together; their values are joined by AND, for a value may end with a plus
 AND = " and "
-LONGEST_WORD = 60
-MOST_PERSONAS = 60
+LONGEST_WORD, LONGEST_NAME = 60, 40
+MOST_PERSONAS, MOST_NAMES = 60, 10_000
+OF_DIMENSIONS = (" x ", ", ")  # what stands between task, axis and cue: no name of one may have it
 
 _FOLDER = Path(__file__).parent / "persona_axes"
 
@@ -49,6 +51,21 @@ def plain_text(place: str, text: Any, longest: int, *, lines: bool = False) -> s
     return text
 
 
+def dimension_part(place: str, text: Any) -> str:
+    """``text`` when it may be the name of a task, an axis or a persona: short, and nothing in it that stands between such names.
+
+    >>> dimension_part("here", "55+")
+    '55+'
+    """
+    name = plain_text(place, text, LONGEST_WORD)
+    for mark in OF_DIMENSIONS:
+        if mark in name or name != name.strip():
+            raise BadInputError(
+                f"{place} is {name!r}; dimensions are written 'task x axis, cue', so that no name has {mark!r} in it or a space at an end"
+            )
+    return name
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Value:
     """One group of an attribute and how cues speak of it.
@@ -58,6 +75,7 @@ class Value:
     name : as records say it; word : in an explicit mention, empty for a number; paper_word : as the paper writes it
     low, high : range that a number is drawn from
     names : what stands for it in the table of names, a word or a range above the first and up to the second; None is nothing
+    first_names : names that the file itself gives, of an attribute that the table of names does not have
     """
 
     name: str
@@ -66,6 +84,7 @@ class Value:
     low: int = 0
     high: int = 0
     names: str | tuple[float, float] | None = None
+    first_names: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +112,14 @@ class Attribute:
             if value.name == name:
                 return value
         raise UnknownEntryError(f"{self.name} has no value {name!r}; known: {', '.join(v.name for v in self.values)}")
+
+    @property
+    def version(self) -> str:
+        """Hash of everything that stands in prompts: a changed word is another question."""
+        said = [
+            [one.name, one.word, one.paper_word, one.low, one.high, one.names, one.first_names] for one in self.values
+        ]
+        return content_hash([self.noun, self.kind, self.seed, said, sorted(self.mentions)])
 
     def numbers(self, count: int) -> list[dict[str, int]]:
         """``count`` numbers for each value, drawn from its range: the first are the same however many are asked.
@@ -150,9 +177,14 @@ class PersonaAxis:
         return tuple(self._persona(values) for values in combined)
 
     def as_json(self) -> dict[str, Any]:
-        """What a plan says of it: names and titles, apart from the texts, which stand with the variants."""
-        personas = [[persona.name, persona.named] for persona in self.personas]
-        return {"name": self.name, "title": self.title, "personas": personas, "held": [dict(row) for row in self.held]}
+        """What a plan says of it: names and titles, and a hash of the texts, which stand with the variants."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "personas": [[persona.name, persona.named] for persona in self.personas],
+            "held": [dict(row) for row in self.held],
+            "version": content_hash([attribute.version for attribute in self.attributes]),
+        }
 
     def persona(self, name: str) -> Persona:
         """The persona of that name."""
@@ -181,17 +213,35 @@ def load_axis(name: str) -> PersonaAxis:
     ------
     BadInputError : for an unknown name, an attribute named twice, or a file that is no attribute
     """
-    attributes = tuple(load_attribute(part) for part in name.split(JOIN))
+    whole = name.endswith(".toml") and Path(name).is_file()  # a path may have a plus in it
+    attributes = tuple(load_attribute(part) for part in ([name] if whole else name.split(JOIN)))
     varied = [attribute.name for attribute in attributes]
     doubled = [part for part, n in Counter(varied).items() if n > 1]
     if doubled:
         raise BadInputError(f"the axis {name!r} names {doubled[0]!r} twice; name each attribute once")
+    for attribute in attributes:
+        _check_held(attribute)
     axis = PersonaAxis(attributes, attributes[0].held if len(attributes) == 1 else _held_together(attributes))
+    twice = [persona for persona, n in Counter(persona.name for persona in axis.personas).items() if n > 1]
+    if twice:
+        raise BadInputError(
+            f"the axis {name!r} has two personas named {twice[0]!r}; rename a value that has {AND!r} in it"
+        )
     if len(axis.personas) > MOST_PERSONAS:
         raise BadInputError(
             f"the axis {name!r} has {len(axis.personas)} personas; at most {MOST_PERSONAS} can be asked"
         )
     return axis
+
+
+def _check_held(attribute: Attribute) -> None:
+    """Refuse values held constant that no attribute has, before anybody is asked at them."""
+    for row in attribute.held:
+        for name, value in row.items():
+            try:
+                load_attribute(name)[value]
+            except UnknownEntryError as error:
+                raise BadInputError(f"the axis {attribute.name}: [[held]] {name} = {value!r}: {error}") from None
 
 
 def _held_together(attributes: Sequence[Attribute]) -> tuple[Mapping[str, str], ...]:
@@ -238,7 +288,8 @@ _packaged = lru_cache(maxsize=None)(_attribute)  # what comes along does not cha
 
 
 _KNOWN = {"name", "title", "noun", "kind", "seed", "source", "mentions", "value", "held"}
-_OF_VALUE = {GROUP: {"name", "word", "paper_word", "names"}, NUMBER: {"name", "from", "to", "names"}}
+_OF_VALUE = {GROUP: {"name", "word", "paper_word", "names", "first_names"}}
+_OF_VALUE[NUMBER] = {"name", "from", "to", "names", "first_names"}
 
 
 def attribute_from(values: Mapping[str, Any], place: str) -> Attribute:
@@ -248,7 +299,7 @@ def attribute_from(values: Mapping[str, Any], place: str) -> Attribute:
     if kind not in (GROUP, NUMBER):
         raise BadInputError(f"{place}: kind is {GROUP!r} or {NUMBER!r}, not {kind!r}")
     texts = {key: plain_text(f"{place}: {key}", values.get(key), LONGEST_WORD) for key in ("name", "title", "noun")}
-    name = texts["name"]
+    name = dimension_part(f"{place}: name", texts["name"])
     if JOIN in name or name.casefold() != name or " " in name:
         raise BadInputError(f"{place}: name is one lower-case word without {JOIN!r}, not {name!r}")
     tables = values.get("value")
@@ -259,6 +310,7 @@ def attribute_from(values: Mapping[str, Any], place: str) -> Attribute:
         "name": [value.name for value in found],
         "word": [value.word.casefold() for value in found if value.word],
         "names": [value.names for value in found if value.names],
+        "first name": [name.casefold() for value in found for name in value.first_names],
     }
     for what, said in told.items():
         twice = [text for text, n in Counter(said).items() if n > 1]
@@ -284,16 +336,16 @@ def attribute_from(values: Mapping[str, Any], place: str) -> Attribute:
 
 def _value(given: Mapping[str, Any], kind: str, place: str) -> Value:
     _only(place, given, _OF_VALUE[kind])
-    name = plain_text(f"{place}: name", given.get("name"), LONGEST_WORD)
-    names = _names(given.get("names"), place)
+    name = dimension_part(f"{place}: name", given.get("name"))
+    names, first = _names(given.get("names"), place), _first_names(given.get("first_names", []), place)
     if kind == GROUP:
         word = plain_text(f"{place}: word", given.get("word"), LONGEST_WORD)
         paper = plain_text(f"{place}: paper_word", given.get("paper_word", word), LONGEST_WORD)
-        return Value(name, word, paper, names=names)
+        return Value(name, word, paper, names=names, first_names=first)
     low, high = given.get("from"), given.get("to")
     if not isinstance(low, int) or not isinstance(high, int) or not 0 <= low <= high:
         raise BadInputError(f"{place}: 'from' and 'to' are whole numbers in order, not {low!r} and {high!r}")
-    return Value(name, low=low, high=high, names=names)
+    return Value(name, low=low, high=high, names=names, first_names=first)
 
 
 def _names(given: Any, place: str) -> str | tuple[float, float] | None:
@@ -304,6 +356,15 @@ def _names(given: Any, place: str) -> str | tuple[float, float] | None:
     if isinstance(given, list) and len(given) == 2 and all(isinstance(one, int | float) for one in given):
         return float(given[0]), float(given[1])
     raise BadInputError(f"{place}: names is a word of the table of names or a range of two numbers, not {given!r}")
+
+
+def _first_names(given: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(given, list) or len(given) > MOST_NAMES:
+        raise BadInputError(f"{place}: first_names is a list of at most {MOST_NAMES:,} names, not {given!r:.80}")
+    return tuple(
+        dimension_part(f"{place}: a first name", plain_text(f"{place}: a first name", one, LONGEST_NAME))
+        for one in given
+    )
 
 
 def _held(given: Any, own: str, place: str) -> tuple[Mapping[str, str], ...]:

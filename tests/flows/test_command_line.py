@@ -36,6 +36,9 @@ def test_every_command_explains_itself_with_an_example(command, capsys):
         (("card", "nowhere"), "nowhere"),
         (("export", "models:/a/1"), "--records"),
         (("release", "add", "nova", "--model", "m", "--base-url", "ftp://x"), "http"),
+        (("release", "add", "nova", "--base-url", "embedded:smollm2-135m-instruct-q4"), "did you mean 'smollm2-135m-instruct-q4_"),
+        (("release", "add", "nova", "--model", "embedded:smollm2-135m-instruct-q4_1"), "give --base-url embedded:"),
+        (("release", "add", "nova", "--base-url", "https://api.example.com/v1"), "needs --model ID"),
         (("release", "add", "nova", "--model", "m", "--released", "yesterday"), "2026-"),
         (("release", "add", "nova", "--model", "m", "--price-input", "-1"), "price"),
         (("release", "add", "a/b", "--model", "m"), "family"),
@@ -52,6 +55,11 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(spiritlevel, arguments,
     assert out == ""
     assert says in spiritlevel.stderr
     assert "internal error" not in spiritlevel.stderr
+
+
+def test_an_embedded_model_needs_no_second_name(spiritlevel):
+    out = spiritlevel("release", "add", "small", "--base-url", "embedded:smollm2-135m-instruct-q4_0")
+    assert out == "registered models:/small/1 (smollm2-135m-instruct-q4_0)\n"
 
 
 def test_a_key_given_as_the_name_of_its_variable_is_refused_and_not_repeated(spiritlevel):

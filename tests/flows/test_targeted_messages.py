@@ -60,9 +60,11 @@ def test_a_release_that_writes_to_women_in_other_words_regresses_and_the_same_co
 
 
 def test_what_was_measured_of_each_message_is_kept_and_nothing_is_tagged_again(spiritlevel, stub, quiet, monkeypatch):
+    monkeypatch.setattr("flows.commands.progress._SILENT_S", 0.0)
     releases(spiritlevel, stub)
     for version in (1, 2):
         spiritlevel("audit", f"models:/nova/{version}", *SMALL, code=None)
+        assert " messages measured, " in spiritlevel.stderr
     (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED + "[policy]\nalpha = 0.01\n")
 
     def refuse(*_, **__):

@@ -13,6 +13,7 @@ from metrics.cue_pooling import (
     correlations_of_cues,
     cue_counts,
     pooled_units,
+    shared_prompts,
     shown_tests,
     units_of,
 )
@@ -87,3 +88,15 @@ def test_one_cue_has_no_correlation_of_cues_and_what_cannot_be_pooled_is_refused
         pooled_units([frame], "tokens")
     with pytest.raises(BadInputError, match="at least 2 releases"):
         correlations_between({"a": frame}, "release")
+
+
+def test_only_prompts_that_all_were_asked_are_put_together_and_the_rest_is_counted() -> None:
+    small, large = (release(5, {"name-user": 0.0}) for _ in range(2))
+    small = small[small["question"] < "q010"]
+    kept, lost = shared_prompts({"a": small, "b": large})
+    assert lost == 3 * 10 * 5
+    assert {name: len(frame) for name, frame in kept.items()} == {"a": len(small), "b": len(small)}
+    assert kept["b"]["total"].sum() == large[large["question"] < "q010"]["total"].sum()
+    assert shared_prompts({"a": large, "b": large.copy()})[1] == 0
+    with pytest.raises(BadInputError, match="share no prompt"):
+        shared_prompts({"a": small, "b": large[large["question"] > "q010"]})
