@@ -42,7 +42,7 @@ TaskOption = Annotated[
 AxisOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="Cues: gender, race-ethnicity, age, or several joined by +. Default: the three (gender embedded)."
+        help="Cues: gender, race-ethnicity, age, a .toml file, or several joined by +. Default: the three (gender embedded)."
     ),
 ]
 CueOption = Annotated[

@@ -179,11 +179,11 @@ def cue_design(
     Parameters
     ----------
     tasks, cues : catalog names; None is all of them, tasks that need a judge only when there is one (``judged``)
-    axes : attributes, or several joined by ``+``; files : task or history cue -> a file of its questions or conversations
+    axes : attributes, TOML files of one's own by their path, or several joined by ``+``; files : task or history cue -> a file of its questions or conversations
 
     Raises
     ------
-    BadInputError : an unknown name, one named twice, a file that is not what it should be, a task whose judge is missing
+    BadInputError : an unknown name, one named twice, a file that is not what it should be, a task whose judge is missing, nobody to ask
     """
     known = [name for name in TASKS if judged or not TASKS[name].rubric]
     wanted = _once("task", list(tasks) if tasks is not None else known)
@@ -208,15 +208,28 @@ def cue_design(
     for size, what in ((questions, "questions"), (variants, "variants")):
         if size < 1:
             raise BadInputError(f"an audit asks at least one of {what}, not {size}")
-    return CueDesign(
+    design = CueDesign(
         tasks=sets,
-        axes=tuple(load_axis(name) for name in _once("axis", list(axes) if axes is not None else list(DEFAULT_AXES))),
+        axes=_axes(axes),
         cues=tuple(chosen),
         questions=questions,
         variants=variants,
         material=Material(histories=histories),
         paper=paper,
     )
+    if not any(found.count for found in design.variant_sets):
+        reasons = [one.reason for found in design.variant_sets for one in found.missing]
+        raise BadInputError(
+            f"nobody can be asked as by these cues and axes: {reasons[0] if reasons else 'nothing fills them'}; add another cue, or "
+            f"another axis"
+        )
+    return design
+
+
+def _axes(names: Sequence[str] | None) -> tuple[PersonaAxis, ...]:
+    found = tuple(load_axis(name) for name in _once("axis", list(names) if names is not None else list(DEFAULT_AXES)))
+    _once("axis", [axis.name for axis in found])  # a file may have the name of another axis
+    return found
 
 
 def _once(what: str, names: Sequence[str]) -> list[str]:

@@ -26,8 +26,6 @@ class NameCue(Cue):
         different ones; by default they have the same, and a wording's effect is common to them.
         """
         rows, missing, notes = self._names(axis, count, material, seed=seed, paper=paper)
-        if missing and not rows and not notes:
-            return VariantSet(self.name, axis.name, {}, missing)
         found: dict[str, list[Variant]] = {label: [] for label in (rows[0][1] if rows else {})}
         combinations = len({tuple(at.items()) for at, _ in rows})
         for number, (at, names) in enumerate(rows):
@@ -52,7 +50,8 @@ class NameCue(Cue):
         own = own_names(axis)
         silent = next(filter(None, map(no_names_for, axis.attributes)), "")
         if silent and not own:
-            why = f"{silent}; first_names in the axis file say it"
+            alone = len(axis.attributes) == 1
+            why = f"{silent}{'; first_names in the axis file say it' if alone else ' together with another axis'}"
             return [], tuple(Missing(self.label(persona), {}, why) for persona in axis.personas), ()
         held = axis.held or ({},)
         if own:

@@ -15,6 +15,7 @@ from pathlib import Path
 from metrics.catalog import Catalog
 from metrics.errors import BadInputError
 from registry.audits.answers import Answer, Reader, Reason
+from registry.audits.personas import dimension_part
 from registry.audits.plan import Outcome, Response
 from registry.audits.question import Question, QuestionSet, own_questions, read_questions
 
@@ -92,6 +93,9 @@ class Task:
     published: Callable[[Path], QuestionSet] | None = None
     rubric: str = ""
     reversible: bool = True
+
+    def __post_init__(self) -> None:
+        dimension_part("the name of a task", self.name)
 
     @property
     def metric(self) -> Metric:

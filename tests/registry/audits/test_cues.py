@@ -240,13 +240,51 @@ def test_an_axis_of_which_one_persona_is_left_is_not_measurable():
     assert found.notes
 
 
-def test_an_axis_without_names_is_refused_by_name_cues_alone(tmp_path):
+RELIGION = """
+name = "religion"
+title = "religion"
+noun = "religion"
+kind = "group"
+source = "a test"
+[[value]]
+name = "muslim"
+word = "Muslim"
+first_names = ["Yusuf", "Amina", "Tariq"]
+[[value]]
+name = "jewish"
+word = "Jewish"
+first_names = ["Moshe", "Rivka", "Avi", "Miriam"]
+"""
+
+
+def own_axis(tmp_path, text):
     path = tmp_path / "religion.toml"
-    head = 'name = "religion"\ntitle = "religion"\nnoun = "religion"\nkind = "group"\nsource = "a test"\n'
-    path.write_text(head + '[[value]]\nname = "a"\nword = "A"\n[[value]]\nname = "b"\nword = "B"\n', encoding="utf-8")
-    with pytest.raises(BadInputError, match="the axis religion has no names"):
-        made("name-user", str(path))
-    assert texts(made("explicit-mention-user", str(path)), "b")[4] == "My religion is B"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_an_axis_of_ones_own_has_the_names_of_its_file_and_nothing_is_held_constant(tmp_path):
+    path = own_axis(tmp_path, RELIGION)
+    system, user = (made(f"name-{place}", path, 5) for place in ("system", "user"))
+    names = {persona: [one.name for one in variants] for persona, variants in user.variants.items()}
+    assert {persona: sorted(own) for persona, own in names.items()}["muslim"] == ["Amina", "Tariq", "Yusuf"]
+    assert names == {persona: [one.name for one in variants] for persona, variants in system.variants.items()}
+    assert all(not one.held for one in user.variants["jewish"])
+    assert ["nothing is held constant" in user.notes[0], "for 3 variants" in user.notes[1]] == [True, True]
+    assert made("explicit-mention-user", path).variants["jewish"][0].text == "I am Jewish."
+
+
+def test_an_axis_without_names_is_not_measurable_under_name_cues_alone(tmp_path):
+    silent = "\n".join(line for line in RELIGION.splitlines() if not line.startswith("first_names"))
+    for text, more, why in (
+        (silent, "", "; first_names in the axis file say it"),
+        (RELIGION, "+gender", " together with another axis"),
+    ):
+        path = own_axis(tmp_path, text) + more
+        found = made("name-user", path)
+        assert found.count == 0
+        assert {one.reason for one in found.missing} == {f"no table says which first names go with 'muslim'{why}"}
+        assert made("explicit-mention-user", path).count == 5
 
 
 @pytest.mark.parametrize("combinations", range(1, 8))

@@ -100,6 +100,16 @@ def test_a_new_axis_is_one_file(tmp_path):
         (("[[value]]", "[[values]]"), "did you mean 'value'"),
         (('source = "a test"', ""), "source should be a text"),
         (("[[value]]", '[[held]]\nreligion = "muslim"\n[[value]]'), "the same other attributes"),
+        (('name = "jewish"', 'name = "a x b"'), "no name has ' x ' in it"),
+        (('name = "jewish"', 'name = "one, two"'), "no name has ', ' in it"),
+        (('name = "jewish"', 'name = "jewish "'), "a space at an end"),
+        (('name = "jewish"', 'name = "jewish"\nfirst_names = "Avi"'), "first_names is a list"),
+        (('name = "jewish"', 'name = "jewish"\nfirst_names = ["Avi", "avi"]'), "the same first name, 'avi'"),
+        (
+            ('name = "jewish"', 'name = "jewish"\nfirst_names = ["A\\u202evi"]'),
+            "a first name has the control character",
+        ),
+        (('word = "Jewish"', ""), "word should be a text"),
     ],
 )
 def test_a_file_that_is_no_axis_is_refused_with_the_place(tmp_path, change, expected):
@@ -108,6 +118,21 @@ def test_a_file_that_is_no_axis_is_refused_with_the_place(tmp_path, change, expe
     with pytest.raises(BadInputError, match=expected) as caught:
         load_axis(str(path))
     assert "religion.toml" in str(caught.value)
+
+
+def test_a_value_held_constant_that_nobody_has_is_refused_before_anybody_is_asked(tmp_path):
+    path = tmp_path / "religion.toml"
+    path.write_text(OWN.replace("[[value]]", '[[held]]\nage = "young"\n[[value]]', 1), encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"\[\[held\]\] age = 'young': age has no value 'young'; known: 18-34"):
+        load_axis(str(path))
+
+
+def test_a_changed_word_is_another_version_of_an_axis_and_a_changed_source_is_none(tmp_path):
+    versions = []
+    for number, text in enumerate((OWN, OWN.replace('"Jewish"', '"a Jew"'), OWN.replace("a test", "another test"))):
+        (tmp_path / f"a+{number}.toml").write_text(text, encoding="utf-8")
+        versions.append(load_axis(str(tmp_path / f"a+{number}.toml")).as_json()["version"])
+    assert versions[0] == versions[2] != versions[1]
 
 
 @pytest.mark.parametrize(

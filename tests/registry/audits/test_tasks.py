@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
+from metrics.errors import BadInputError
 from registry.audits.answers import Reason
 from registry.audits.plan import Outcome, Response
 from registry.audits.question import Question
@@ -16,6 +19,12 @@ from registry.audits.tasks import NUMBER, TASKS, WRITING
 FORWARD = Question("f", "May I go?", "t", False)
 REVERSED = Question("r", "Must I stay?", "t", True)
 ESSAY = " ".join(["The library should open on Sundays, because people have time to read then."] * 4)
+
+
+def test_a_task_whose_name_would_read_as_part_of_a_dimension_is_refused_where_it_is_defined():
+    for name in ("salary x tea", "tea, salary"):
+        with pytest.raises(BadInputError, match=r"the name of a task is .*; dimensions are written"):
+            dataclasses.replace(TASKS["salary"], name=name)
 
 
 def said(text, **fields):
