@@ -89,7 +89,8 @@ def statistic_cell(score: Score | None) -> Cell:
     """A test statistic with its degrees of freedom."""
     if score is None or score.statistic is None:
         return Cell("no test", kind="missing")
-    df = f" (df {decimal_text(score.df)})" if score.df is not None else ""
+    second = f" and {decimal_text(score.df_error)}" if score.df_error is not None else ""
+    df = f" (df {decimal_text(score.df)}{second})" if score.df is not None else ""
     return Cell(f"{score_text(score.statistic)}{df}", numeric=True)
 
 

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 
 from dashboards.card import OVERALL
-from dashboards.cue_names import SPEARMAN
+from dashboards.cue_names import CEILING, DISATTENUATED, SPEARMAN
 from dashboards.cue_rows import CueScores
 from metrics.results import Score
 
-_CEILING = re.compile(r"; noise ceiling (-?[0-9.]+)")
-_FREE = re.compile(r"; disattenuated (-?[0-9.]+)")
 APART = 0.05
 """Cues are said to differ by more than noise where p is at most this, each pair alone."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Correlation:
-    """How two cues agree over the means of a group of personas and questions."""
+    """How two cues agree over the means of a group of personas and questions.
+
+    ``ceiling`` is what one source correlates with itself at this size, ``disattenuated`` what unlimited variants would show: an
+    estimate, which may exceed 1.
+    """
 
     score: Score
     first: str
     second: str
-
-    @property
-    def ceiling(self) -> float | None:
-        """What one source correlates with itself at this size."""
-        return _number(_CEILING, self.score.method)
-
-    @property
-    def disattenuated(self) -> float | None:
-        """What unlimited variants would show; an estimate, which may exceed 1."""
-        return _number(_FREE, self.score.method)
+    ceiling: float | None = None
+    disattenuated: float | None = None
 
     @property
     def apart(self) -> bool:
@@ -41,18 +34,20 @@ class Correlation:
         return self.score.pvalue is not None and self.score.pvalue <= APART
 
 
-def _number(pattern: re.Pattern[str], text: str) -> float | None:
-    found = pattern.search(text)
-    return float(found[1]) if found else None
-
-
 def correlations(card: CueScores) -> dict[str, list[Correlation]]:
     """By dimension (``overall``, ``task salary``, ``persona gender: female``), in order."""
+    beside: dict[tuple[str, str, str], float | None] = {
+        (score.metric, score.dimension, score.group): score.value
+        for metric in (CEILING, DISATTENUATED)
+        for score in card.of_metric(metric)
+    }
     found: dict[str, list[Correlation]] = {}
     for score in card.of_metric(SPEARMAN):
         first, dash, second = score.group.partition(" - ")
         if dash:
-            found.setdefault(score.dimension, []).append(Correlation(score, first, second))
+            where = (score.dimension, score.group)
+            row = Correlation(score, first, second, beside.get((CEILING, *where)), beside.get((DISATTENUATED, *where)))
+            found.setdefault(score.dimension, []).append(row)
     return found
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 RESULT, DEVIATION, QUASI_F = "result-metric", "deviation-from-baseline", "quasi-f"
 GAP, WORST, HEDGES_G, GAMES_HOWELL = "gap", "worst-case-gap", "hedges-g", "games-howell"
-OMEGA_SQUARED, SPEARMAN = "omega-squared", "spearman"
+OMEGA_SQUARED = "omega-squared"
+SPEARMAN, CEILING, DISATTENUATED = "spearman", "spearman-noise-ceiling", "spearman-disattenuated"
 CUES_SHOWING, TREND = "cues-showing-a-difference", "deviation-by-explicitness"
 ANOVA_PAPER, TUKEY_PAPER, PAPER_SHARE = "anova-f-paper", "tukey-kramer-paper", "share-of-differences-paper"
 PAPER_ALPHA = 0.01

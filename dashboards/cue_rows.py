@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 """Personas are said to differ where the q of their test is at most this."""
-
-_Q = re.compile(r"\(q = ([0-9.e+-]+)\)$")
 
 
 class CueScores(Protocol):
@@ -90,25 +87,13 @@ def families(card: CueScores) -> tuple[tuple[str, str], ...]:
 
 
 def qvalue(score: Score | None) -> float | None:
-    """The adjusted p that a row's method ends with; None where nothing was adjusted.
-
-    >>> row = dict(metric="quasi-f", dimension="salary x gender, name-user", value=2.0, n=90, n_clusters=9)
-    >>> qvalue(Score(**row, method="quasi-F over 9 tests; 2 and 7 df (q = 0.0123)")), qvalue(Score(**row)), qvalue(None)
-    (0.0123, None, None)
-    """
-    found = _Q.search(score.method) if score is not None else None
-    return float(found[1]) if found else None
+    """The adjusted p of a row that may not be there."""
+    return None if score is None else score.qvalue
 
 
 def ways(scores: Sequence[Score]) -> tuple[str, ...]:
-    """How these scores were made, each way once; degrees of freedom and q stand with each score.
-
-    >>> row = dict(metric="gap", dimension="salary x gender, name-user", value=2.0, n=90, n_clusters=9)
-    >>> ways([Score(**row, method=f"difference, t with {df} df; q over 3 pairs (q = {df})") for df in ("8.1", "9.3")])
-    ('difference, t with its df; q over 3 pairs',)
-    """
-    bare = [dataclasses.replace(score, method=_Q.sub("", score.method).rstrip()) for score in scores]
-    return methods([score for score in bare if score.value is not None])
+    """How these scores were made, each way once; degrees of freedom and q stand with each score."""
+    return methods([score for score in scores if score.value is not None])
 
 
 def joint_test(card: CueScores, one: Combination) -> Score | None:
@@ -166,8 +151,7 @@ class PairRow:
     @property
     def shown(self) -> bool:
         """Whether the gap is beyond chance among the pairs of its axis."""
-        found = qvalue(self.gap)
-        return found is not None and found <= ALPHA
+        return self.gap.qvalue is not None and self.gap.qvalue <= ALPHA
 
     @property
     def size(self) -> float:

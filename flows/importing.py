@@ -15,7 +15,6 @@ from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import AuditPlan, Request, Response, content_hash
 from registry.ledger.bundles import answers_from, content_digest, work_for
-from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
 if TYPE_CHECKING:

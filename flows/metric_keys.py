@@ -18,7 +18,7 @@ from registry.audits.channels import Channels
 
 Path = tuple[str, ...]
 
-SCORE_PARTS = ("low", "high", "pvalue", "statistic", "df", "n", "n_clusters", "n_excluded")
+SCORE_PARTS = ("low", "high", "pvalue", "qvalue", "statistic", "df", "df_error", "n", "n_clusters", "n_excluded")
 COMPARISON_PARTS = (
     "delta",
     "low",

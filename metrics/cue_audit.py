@@ -125,7 +125,7 @@ def _correlated(table: CueTable, seed: int) -> list[Score]:
     if len({cue for _, _, cue in table.combinations}) < 2:
         return []
     try:
-        return [one.as_score() for one in cue_correlations(table.frame, seed=seed)]
+        return [score for one in cue_correlations(table.frame, seed=seed) for score in one.scores()]
     except BadInputError as error:
         return [Score(metric="spearman", dimension="overall", value=None, n=0, n_clusters=0, reason=str(error))]
 

@@ -19,6 +19,7 @@ Measurement 11, 368-371: reliability from halves. arXiv 2601.18572, section 4: t
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-SPEARMAN = "spearman"
+SPEARMAN, CEILING, DISATTENUATED = "spearman", "spearman-noise-ceiling", "spearman-disattenuated"
 OVERALL = "overall"
 SOURCES = ("cue", "release")
 GROUPINGS = (OVERALL, "task", "persona", "release", "cue")
@@ -102,8 +103,6 @@ class CueCorrelation:
 
     def as_score(self) -> Score:
         """The correlation as a row of the score table: the dimension is the group, the group the pair of sources."""
-        ceiling = "" if self.ceiling is None else f"; noise ceiling {self.ceiling:.3f}"
-        free = "" if self.disattenuated is None else f"; disattenuated {self.disattenuated:.3f}"
         return Score(
             metric=SPEARMAN,
             dimension=self.grouping if self.grouping == OVERALL else f"{self.grouping} {self.group}",
@@ -111,13 +110,27 @@ class CueCorrelation:
             value=self.value,
             low=self.low,
             high=self.high,
-            method=f"{self.method}{ceiling}{free}",
+            method=self.method,
             pvalue=self.pvalue,
             n=self.n,
             n_clusters=self.questions,
             n_excluded=self.excluded,
             reason=self.reason,
         )
+
+    def scores(self) -> list[Score]:
+        """The correlation, and its noise ceiling and the disattenuated one where there are such."""
+        row = self.as_score()
+        found = [row]
+        bare = functools.partial(dataclasses.replace, row, pvalue=None, reason="")
+        if self.ceiling is not None:
+            words = "mean correlation after swaps of variants within questions; no interval"
+            found.append(bare(metric=CEILING, value=self.ceiling, low=None, high=None, method=words))
+        if self.disattenuated is not None:
+            low, high = self.disattenuated_low, self.disattenuated_high
+            words = "correlation and interval over the root of both reliabilities, which are taken as known; may exceed 1"
+            found.append(bare(metric=DISATTENUATED, value=self.disattenuated, low=low, high=high, method=words))
+        return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

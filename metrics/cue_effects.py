@@ -81,17 +81,11 @@ class CueEffects:
         return tuple(pair for pair in self.pairs if pair.shown(alpha)) if self.differs(alpha) else ()
 
     def scores(self) -> list[Score]:
-        """Everything as rows of the score table; a q value of pairs or of the family is in the words of its method."""
+        """Everything as rows of the score table."""
         rows = [*self.means, *self.deviations, self.test, self.eta_squared, self.omega_squared]
         for pair in self.pairs:
             rows += [pair.gap, pair.games_howell, pair.hedges_g, *([pair.worst] if pair.worst else [])]
-        return [_score(row, self.title) for row in rows]
-
-
-def _score(row: Estimate, title: str) -> Score:
-    adjusted = "" if row.qvalue is None else f" (q = {row.qvalue:.3g})"
-    found = row.as_score(title)
-    return dataclasses.replace(found, method=f"{found.method}{adjusted}") if adjusted else found
+        return [row.as_score(self.title) for row in rows]
 
 
 def cue_effects(

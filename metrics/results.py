@@ -40,7 +40,8 @@ class Score:
     group : the group or pair of groups of a by-group number (``"female"``, ``"female - male"``), else ``""``
     value : the estimate, or None when it could not be measured (then ``reason`` says why)
     low, high : bounds of the interval at ``level``, made by ``method``
-    statistic, df, pvalue : a test that belongs to the estimate, when there is one
+    statistic, df, df_error, pvalue : a test that belongs to the estimate, when there is one; ``df_error`` only of an F
+    qvalue : p adjusted over the family of tests that ``method`` names
     n : records that entered; n_clusters : requests they came from; n_excluded : records left out
     severity : ``low``, ``medium``, ``high`` or ``very high``, for normalized scores only
     """
@@ -57,7 +58,9 @@ class Score:
     method: str = ""
     statistic: float | None = None
     df: float | None = None
+    df_error: float | None = None
     pvalue: float | None = None
+    qvalue: float | None = None
     n_excluded: int = 0
     severity: str | None = None
     reason: str = ""

@@ -79,13 +79,10 @@ class Estimate:
     def as_score(self, dimension: str, *, metric: str = "", normalized: bool = False) -> Score:
         """The number as a row of the score table; ``normalized`` scores get their severity.
 
-        The second degrees of freedom of an F go into the words of the method: a score has one.
-
         >>> row = Estimate(name="welch-t", groups=("f", "m"), value=0.1, n=9, clusters=3, n_excluded=0)
         >>> row.as_score("gender x agency-framing").group
         'f - m'
         """
-        second = "" if self.df_error is None else f"; {self.df:g} and {self.df_error:g} df"
         return Score(
             metric=metric or self.name,
             dimension=dimension,
@@ -94,10 +91,12 @@ class Estimate:
             low=self.low,
             high=self.high,
             level=self.level,
-            method=self.method + second,
+            method=self.method,
             statistic=self.statistic,
             df=self.df,
+            df_error=self.df_error,
             pvalue=self.pvalue,
+            qvalue=self.qvalue,
             n=self.n,
             n_clusters=self.clusters,
             n_excluded=self.n_excluded,

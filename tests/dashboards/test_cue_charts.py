@@ -116,7 +116,7 @@ def test_shown_differences_are_filled_and_personas_differ_in_shape() -> None:
     text = cue_chart(cue_card())
     key = len(AXES["gender"]) + 1 + len(AXES["age"])
     assert filled(text) == key + 3 * 3  # three combinations of three personas are shown to differ
-    assert filled(cue_chart(changed("quasi-f", REGRESSED[0], method="quasi-F (q = 0.06)"))) == key + 2 * 3
+    assert filled(cue_chart(changed("quasi-f", REGRESSED[0], qvalue=0.06))) == key + 2 * 3
     assert len({use.attributes["href"] for use in page(text).all("use")}) >= 4
 
 

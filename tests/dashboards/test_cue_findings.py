@@ -30,11 +30,10 @@ def test_a_finding_is_told_with_its_label_and_whether_it_alerts() -> None:
 
 def alone(cue: str) -> ModelCard:
     """A card on which one cue alone shows that older people are answered higher."""
-    tests, gaps = {"quasi-f": "q over 18 tests", "gap": "two-way"}, []
+    gaps = []
     for row in measured():
-        if row.dimension.startswith("salary x age, ") and row.metric in tests:
-            q = 0.001 if row.dimension.endswith(cue) else 0.9
-            row = dataclasses.replace(row, method=f"{tests[row.metric]} (q = {q})")
+        if row.dimension.startswith("salary x age, ") and row.metric in {"quasi-f", "gap"}:
+            row = dataclasses.replace(row, qvalue=0.001 if row.dimension.endswith(cue) else 0.9)
         elif (row.metric, row.dimension) == ("cues-showing-a-difference", "salary x age"):
             row = dataclasses.replace(row, method=f"cue-specific: 55+ above 18-34 under {cue}")
         gaps.append(row)
@@ -105,11 +104,14 @@ def test_correlations_stand_beside_their_ceiling_the_farthest_below_first() -> N
     for row in whole:
         of = score("spearman", "overall", row[1].replace(" and ", " - "))
         assert row[2].startswith(f"{of.value:.3f} ({of.low:.3f} to")
-        assert f"noise ceiling {row[3]}; disattenuated {row[5]}" in of.method
+        beside = [score(f"spearman-{name}", "overall", of.group) for name in ("noise-ceiling", "disattenuated")]
+        assert [row[3], row[5]] == [f"{one.value:.3f}" for one in beside]
 
 
 def test_a_correlation_without_ceiling_or_reliability_says_so() -> None:
-    bare = changed("spearman", "overall", method="Spearman's rank correlation", pvalue=None)
+    bare = changed("spearman", "overall", pvalue=None)
+    beside = ("spearman-noise-ceiling", "spearman-disattenuated")
+    bare = cue_card(scores=tuple(s for s in bare.scores if s.metric not in beside))
     rows = cells_of(cue_correlations_section(bare), "cue-correlation-table")
     assert [row[3:6] for row in rows] == [
         ["no ceiling: nothing to swap", "no test", "not measurable: no reliability"]
@@ -147,7 +149,7 @@ def test_the_paper_finds_at_one_in_a_hundred_and_the_two_way_test_at_one_in_twen
     dimension = "salary x gender, name-user"
     first = changed("anova-f-paper", dimension, pvalue=p)
     scores = tuple(
-        dataclasses.replace(s, method=f"(q = {q})") if (s.metric, s.dimension) == ("quasi-f", dimension) else s
+        dataclasses.replace(s, qvalue=q) if (s.metric, s.dimension) == ("quasi-f", dimension) else s
         for s in first.scores
     )
     of_one = tuple(s for s in scores if s.dimension == dimension or s.metric == TOLD.headline)

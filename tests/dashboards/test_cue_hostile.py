@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import re
 from collections.abc import Sequence
 
 import pytest
@@ -24,8 +23,6 @@ from tests.dashboards.cue_sample import cue_card, cue_channels, plan
 from tests.dashboards.pages import Element, page
 from tests.dashboards.test_hostile import _ACTIVE, HOSTILE, rendered
 
-_Q = re.compile(r" \(q = \S+\)$")
-
 
 def poisoned(term: str) -> ModelCard:
     """A card with ``term`` in every place that a user, a plug-in or a reason can write to."""
@@ -38,12 +35,7 @@ def poisoned(term: str) -> ModelCard:
 
     def spoiled(score: Score) -> Score:
         label, colon, _ = score.method.partition(": ")
-        kept = _Q.search(score.method)
-        method = (
-            f"{label}: {term}"
-            if score.metric.startswith("cues-showing") and colon
-            else f"{term}{kept[0] if kept else ''}"
-        )
+        method = f"{label}: {term}" if score.metric.startswith("cues-showing") and colon else term
         reason = term if score.value is None else ""
         return dataclasses.replace(
             score,

@@ -36,7 +36,10 @@ def test_every_command_explains_itself_with_an_example(command, capsys):
         (("card", "nowhere"), "nowhere"),
         (("export", "models:/a/1"), "--records"),
         (("release", "add", "nova", "--model", "m", "--base-url", "ftp://x"), "http"),
-        (("release", "add", "nova", "--base-url", "embedded:smollm2-135m-instruct-q4"), "did you mean 'smollm2-135m-instruct-q4_"),
+        (
+            ("release", "add", "nova", "--base-url", "embedded:smollm2-135m-instruct-q4"),
+            "did you mean 'smollm2-135m-instruct-q4_",
+        ),
         (("release", "add", "nova", "--model", "embedded:smollm2-135m-instruct-q4_1"), "give --base-url embedded:"),
         (("release", "add", "nova", "--base-url", "https://api.example.com/v1"), "needs --model ID"),
         (("release", "add", "nova", "--model", "m", "--released", "yesterday"), "2026-"),

@@ -192,8 +192,14 @@ def test_what_makes_no_correlation_is_refused(options: dict[str, object], words:
         cue_correlations({})
 
 
-def test_a_correlation_is_a_row_that_names_its_ceiling() -> None:
-    row = cue_correlations(audit(5), by=("task",), resamples=50)[0].as_score()
+def test_a_correlation_its_ceiling_and_the_disattenuated_one_are_rows_of_their_own() -> None:
+    found = cue_correlations(audit(5), by=("task",), resamples=50)[0]
+    row, ceiling, free = found.scores()
     assert (row.metric, row.dimension, row.group) == ("spearman", "task a", "history-human - name-user")
-    assert "noise ceiling" in row.method
+    assert (ceiling.metric, ceiling.value, ceiling.group) == ("spearman-noise-ceiling", found.ceiling, row.group)
+    assert (free.metric, free.value, free.low) == (
+        "spearman-disattenuated",
+        found.disattenuated,
+        found.disattenuated_low,
+    )
     assert row.low is not None
