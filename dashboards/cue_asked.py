@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboards.blocks import Block, Bullets, Paragraph
+from dashboards.blocks import Block, Bullets, Cell, Paragraph, Table
 from dashboards.cells import MOST_ROWS
-from dashboards.phrases import count_text, missing_text, visible
+from dashboards.phrases import count_text, missing_text, percent_text, visible
+from registry.audits.cue_facts import FEW_KNOWN, FEW_NAMES, NameCell, name_cells, notes_of
+from registry.audits.plan import AuditPlan
 
 CUE_DESIGN = ("tasks", "axes", "cues", "material", "missing", "paper")
 """Options of a plan that `cue_design_facts` tells."""
@@ -66,3 +68,46 @@ def _missing_text(row: Sequence[Any]) -> str:
     at = _held_text(held)
     where = f"{visible(str(cue))}, {visible(str(axis))} {visible(str(persona))}{f' at {visible(at)}' if at else ''}"
     return f"{where}: {missing_text(str(reason))}"
+
+
+def who_asked(plan: AuditPlan) -> tuple[Block, ...]:
+    """What the cues say of their variants, and the names that were taken with how thin their cells are, the thinnest first."""
+    notes, cells = notes_of(plan), name_cells(plan)
+    blocks: list[Block] = []
+    if notes:
+        blocks += [
+            Paragraph("Of what fills the cues:"),
+            Bullets(tuple(visible(note, limit=400) for note in notes[:MOST_ROWS])),
+        ]
+    if cells:
+        blocks.append(_name_table(cells))
+    return tuple(blocks)
+
+
+def _name_table(cells: Sequence[NameCell]) -> Table:
+    thin = sum(cell.thin for cell in cells)
+    told = (
+        f"{count_text(thin)} of {count_text(len(cells))} cells are thin: fewer than {FEW_NAMES} names count for them, or the mean age that puts "
+        f"names there is known of less than {percent_text(FEW_KNOWN)} of the people who bear them, those born in the United States. What such a "
+        "cell shows may be about these few names."
+    )
+    rest = len(cells) - MOST_ROWS
+    more = (f"{count_text(rest)} more cells are in the JSON form of this card.",) if rest > 0 else ()
+    rows = tuple(_name_row(cell) for cell in cells[:MOST_ROWS])
+    head = ("Persona", "Held constant", "Names in the cell", "Age known of", "Names taken")
+    return Table("cue-names", "Names that were taken, and how thin their cells are", head, rows, (told, *more))
+
+
+def _name_row(cell: NameCell) -> tuple[Cell, ...]:
+    known = (
+        Cell("names of one's own", kind="missing")
+        if cell.known is None
+        else Cell(percent_text(cell.known), numeric=True)
+    )
+    return (
+        Cell(visible(f"{cell.axis}: {cell.persona}")),
+        Cell(visible(_held_text(cell.held) or "nothing")),
+        Cell(count_text(cell.names), numeric=True),
+        known,
+        Cell(visible(", ".join(name for name, _ in cell.used), limit=400)),
+    )

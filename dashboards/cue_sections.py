@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dashboards.blocks import Block, Bullets, Cell, Paragraph, Picture, Section, Table
 from dashboards.cells import MOST_ROWS, difference_cell, left_off, probability_cell, size_cell
-from dashboards.cue_asked import not_asked
+from dashboards.cue_asked import not_asked, who_asked
 from dashboards.cue_cells import bounds_cell, change_cell, level_cell
 from dashboards.cue_chart import MOST_PANELS, MOST_PERSONAS, drawn_families
 from dashboards.cue_names import GAMES_HOWELL
@@ -56,7 +56,8 @@ def answers_section(card: CueScores) -> Section:
         blocks.append(Picture("cue-answers", _caption(card)))
     axes = dict.fromkeys(one.axis for one in combinations(card))
     blocks += [_mean_table(card, place, axis) for place, axis in enumerate(axes)]
-    return Section("cue-answers", ANSWERS, (*blocks, *not_asked(card.audit.plan.options)))
+    plan = card.audit.plan
+    return Section("cue-answers", ANSWERS, (*blocks, *not_asked(plan.options), *who_asked(plan)))
 
 
 def _empty(name: str, title: str, reason: str) -> Section:

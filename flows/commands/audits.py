@@ -41,6 +41,7 @@ from flows.commands.audit_options import (
     decoding_text,
     named_files,
 )
+from flows.commands.cue_sizes import who_as_json, who_was_asked
 from flows.commands.results import channels_as_json, comparison_table, noise_floors, row_as_json, score_table
 from flows.commands.shared import (
     Exit,
@@ -67,7 +68,8 @@ if TYPE_CHECKING:
     from metrics.results import Score
     from registry.ledger.values import Audit
 
-_TEST = ("statistic", "df", "pvalue")
+_TEST = ("statistic", "df", "df_error", "pvalue", "qvalue")
+_SIZES = ("n_clusters", "n_excluded")
 _AFTER_IMPORT = "the verdict against the previous release: 'spiritlevel compare RELEASE --against previous'"
 
 ReleaseArgument = Annotated[
@@ -84,10 +86,11 @@ DeadlineOption = Annotated[float, typer.Option(min=0.1, help="Seconds for one ca
 def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
     """A finished audit for machines."""
     audit, comparison = conclusion.scored.audit, conclusion.comparison
+    told = instrument_of(audit.protocol)
     return {
         "release": audit.release.uri,
         "protocol": audit.protocol,
-        "unit": instrument_of(audit.protocol).unit,
+        "unit": told.unit,
         "audit": audit.id,
         "occasion": audit.occasion,
         "state": audit.state,
@@ -95,13 +98,15 @@ def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
         "collection_key": audit.plan.collection_key,
         "scoring_version": audit.scoring_version,
         "differences": dict(audit.differences),
+        "personas": who_as_json(audit.plan),
         "channels": channels_as_json(conclusion.scored.reading.channels),
         "scores": [
             {
                 name: getattr(score, name)
-                for name in ("metric", "dimension", "group", "value", "low", "high", "n", "n_clusters", *_TEST)
+                for name in ("metric", "dimension", "group", "value", "low", "high", "level", "n", *_SIZES, *_TEST)
             }
-            | {"severity": score.severity, "reason": score.reason or None}
+            | told.parts(score.dimension, score.group)
+            | {"severity": score.severity, "method": score.method, "reason": score.reason or None}
             for score in conclusion.scored.scores
         ],
         "previous": conclusion.previous.uri if conclusion.previous and comparison else None,
@@ -151,6 +156,7 @@ def result_text(conclusion: Conclusion) -> str:
         lines.append(channels.substitution)
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
+    lines += who_was_asked(audit.plan)
     scores = conclusion.scored.scores
     lines += _mean_lines(scores, told)
     if conclusion.comparison is None:

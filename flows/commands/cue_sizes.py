@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flows.commands.progress import duration
 
 if TYPE_CHECKING:
     from flows.cue_planning import CueSize
     from flows.cue_reach import CueReach, OtherSize, Reach
+    from registry.audits.plan import AuditPlan
+
+_MOST_CELLS = 6
 
 
 def cue_size_text(size: CueSize) -> str:
@@ -68,3 +71,31 @@ def _number(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
     return {"US dollars": f"{value:,.0f}", "percentage points": f"{value:.1f}"}.get(unit, f"{value:.2f}")
+
+
+def who_was_asked(plan: AuditPlan) -> list[str]:
+    """What a reader should know of the people of an audit, in lines: what cues say, and which cells of names are thin."""
+    if not plan.facts:
+        return []
+    from registry.audits.cue_facts import cell_text, name_cells, notes_of
+
+    thin = [cell for cell in name_cells(plan) if cell.thin]
+    lines = [f"note: {note}" for note in notes_of(plan)]
+    lines += [f"thin cell of names ({cell.axis}): {cell_text(cell)}" for cell in thin[:_MOST_CELLS]]
+    rest = len(thin) - _MOST_CELLS
+    return lines + ([f"{rest} more thin cells of names are in --json and on the card"] if rest > 0 else [])
+
+
+def who_as_json(plan: AuditPlan) -> dict[str, Any]:
+    """The same for machines, all cells of names included; empty for an audit that asks no personas."""
+    if "cues" not in plan.options:
+        return {}
+    missing = [
+        dict(zip(("cue", "axis", "persona", "held", "reason"), row, strict=True)) for row in plan.options["missing"]
+    ]
+    notes = [dict(zip(("cue", "axis", "note"), row, strict=True)) for row in plan.facts.get("notes", ())]
+    names = [
+        {**cell, "used": [{"name": name, "known": known} for name, known in cell["used"]]}
+        for cell in plan.facts.get("names", ())
+    ]
+    return {"not_asked": missing, "notes": notes, "names": names}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from metrics.errors import BadInputError
+from registry.audits.cue_facts import cue_facts
 from registry.audits.cues import CUES, HISTORIES, NAMES, Material, Variant, VariantSet
 from registry.audits.history_sources import histories_from
 from registry.audits.personas import PersonaAxis, load_axis
@@ -108,6 +109,10 @@ class CueDesign:
             "missing": missing,
             "paper": self.paper,
         }
+
+    def facts(self) -> dict[str, Any]:
+        """What a reader should know of who is asked; see `registry.audits.cue_facts`."""
+        return cue_facts(self.variant_sets, self.axes, self.material)
 
     def rendered(self) -> dict[str, str]:
         """The prompts by name: of each task with a place for the question, of each cue its wordings."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from registry.audits.channels import Channels, cost_usd
+from registry.audits.cue_facts import NameCell
 from registry.audits.plan import Outcome
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class CueReading:
     ----------
     frame : one row a prompt: `LABELS`, then `SUMS`, as `metrics.cue_table` takes them
     outcomes : answers by task, cue, persona and outcome, one row each with ``n``
-    fillers : what filled each variant: cue, axis, persona, variant, ``filler``, ``held``
+    fillers : what filled each variant: cue, axis, persona, variant, ``filler``, ``held``; of names also ``cell_names``, how many the cell
+        has, and ``age_known``, the share of the name's bearers whom its mean age is known of
     channels : what came back besides the scores
     options : of the plan
     """
@@ -82,6 +84,7 @@ def cue_reading(
     calls: Calls,
     options: Mapping[str, Any],
     *,
+    names: Sequence[NameCell] = (),
     requested_model: str | None = None,
     price_input: float | None = None,
     price_output: float | None = None,
@@ -90,7 +93,7 @@ def cue_reading(
 
     Parameters
     ----------
-    cells : index of a request -> its cell
+    cells : index of a request -> its cell; names : the cells of names that the plan tells
     """
     import pandas as pd
 
@@ -106,9 +109,28 @@ def cue_reading(
     frame = known[list(LABELS)].join(usable).fillna({"n": 0, "total": 0.0, "squares": 0.0})
     frame["excluded"] = excluded.reindex(frame.index, fill_value=0)
     fillers = known[known["filler"] != ""][["cue", "axis", "persona", "variant", "filler", "held"]].drop_duplicates()
+    fillers = _with_cells(fillers.reset_index(drop=True), names)
     outcomes = _outcomes(known, told, calls)
     channels = _channels(outcomes, calls, requested_model, price_input, price_output)
-    return CueReading(frame.reset_index(drop=True), outcomes, fillers.reset_index(drop=True), channels, options)
+    return CueReading(frame.reset_index(drop=True), outcomes, fillers, channels, options)
+
+
+def _with_cells(fillers: pd.DataFrame, names: Sequence[NameCell]) -> pd.DataFrame:
+    """The fillers with how thin the cell of each name is; None for what is no name, and where the plan does not tell."""
+    told = {
+        (cell.axis, cell.persona, ", ".join(f"{name} {value}" for name, value in cell.held.items()), name): (
+            cell.names,
+            known,
+        )
+        for cell in names
+        for name, known in cell.used
+    }
+    keys = zip(fillers["axis"], fillers["persona"], fillers["held"], fillers["filler"], strict=True)
+    found = [told.get(key, (None, None)) for key in keys]
+    import pandas as pd
+
+    columns = {"cell_names": [n for n, _ in found], "age_known": [known for _, known in found]}
+    return fillers.assign(**{name: pd.Series(values, dtype="object") for name, values in columns.items()})
 
 
 def _outcomes(known: pd.DataFrame, told: pd.DataFrame, calls: Calls) -> pd.DataFrame:

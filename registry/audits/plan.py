@@ -84,6 +84,7 @@ class AuditPlan:
     decoding, decoding_spec : form of the answer, and the schema or grammar text that holds it
     size : units asked for (personas, messages); seed : base of the per-request seeds
     sizes : how a crossed design comes to its size (``{"cells": 136, "repeats": 1}``); like the size no part of the key
+    facts : what a reader should know of what is asked, such as how thin a choice was; no part of the key either
     """
 
     protocol: str
@@ -96,6 +97,7 @@ class AuditPlan:
     decoding: Decoding = Decoding.FREE_TEXT
     decoding_spec: str | None = None
     sizes: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def collection_key(self) -> str:
@@ -128,6 +130,7 @@ class AuditPlan:
             "decoding": str(self.decoding),
             "decoding_spec": self.decoding_spec,
             "sizes": dict(self.sizes),
+            **({"facts": dict(self.facts)} if self.facts else {}),
         }
 
     @classmethod

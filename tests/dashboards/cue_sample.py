@@ -133,6 +133,7 @@ def plan() -> AuditPlan:
         seed=4,
         sampling=Sampling(temperature=1.0),
         sizes={"questions": QUESTIONS, "variants": VARIANTS, "samples": SAMPLES},
+        facts=design.facts(),
     )
 
 

@@ -28,6 +28,7 @@ from dashboards.markdown_card import markdown
 from metrics import cue_audit, cue_correlation, cue_effects, cue_pairs, cue_paper, cue_replication, cue_table, effects
 from metrics.group_tests import GAMES_HOWELL
 from metrics.results import Score
+from registry.audits.cue_facts import name_cells
 from registry.audits.protocols.persona_cues import PersonaCues
 from tests.dashboards.cue_sample import (
     DIMENSIONS,
@@ -251,6 +252,20 @@ def test_the_design_is_told_in_words() -> None:
         "5",
         "3",
     )
+
+
+def test_the_names_that_were_taken_stand_on_the_card_with_how_thin_their_cells_are_the_thinnest_first():
+    cells = name_cells(cue_card().audit.plan)
+    rows = rows_of("cue-names")
+    assert len(rows) == min(len(cells), MOST_ROWS)
+    assert rows[0][0] == f"{cells[0].axis}: {cells[0].persona}"
+    assert rows[0][2:] == [
+        str(cells[0].names),
+        f"{100 * cells[0].known:.1f}\u00a0%",
+        ", ".join(name for name, _ in cells[0].used),
+    ]
+    kept = json.loads(json_text(cue_card()))
+    assert len(json.dumps(kept).split('"known"')) - 1 == len(cells)
 
 
 def test_a_dimension_that_could_not_be_measured_has_its_reason() -> None:

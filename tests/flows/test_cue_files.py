@@ -96,6 +96,9 @@ def test_killed_and_ordered_again_it_asks_what_is_open_and_later_needs_no_file(s
         process.send_signal(signal.SIGKILL)
         process.wait()
         made = spiritlevel.json("audit", "models:/nova/1", *order)
+        named = {cell["persona"]: sorted(one["name"] for one in cell["used"]) for cell in made["personas"]["names"]}
+        assert named["muslim"] == ["Amina", "Tariq", "Yusuf"]
+        assert "nothing is held constant" in made["personas"]["notes"][0]["note"]
         assert (made["channels"]["expected"], made["channels"]["usable"]) == (calls, calls)
         assert calls <= calls_of(url) <= calls + 2
         spiritlevel("audit", "models:/nova/2", *order, code=None)

@@ -15,6 +15,7 @@ from metrics.errors import BadInputError
 from registry.audits.answers import READER_VERSION
 from registry.audits.channels import pooled_channels
 from registry.audits.cue_design import CueDesign, cue_design, cue_requests, question_of
+from registry.audits.cue_facts import name_cells
 from registry.audits.cue_reading import Calls, CueReading, Sums, cue_reading
 from registry.audits.cues import CUES
 from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling, content_hash
@@ -159,6 +160,7 @@ class PersonaCues:
             decoding=decoding,
             decoding_spec=decoding_spec,
             sizes={"questions": questions, "variants": variants, "samples": samples},
+            facts=design.facts(),
         )
         _remember(plan, design)
         return plan
@@ -247,7 +249,7 @@ class PersonaCues:
         **about: Any,
     ) -> CueReading:
         """The reading of an audit's sums; ``about`` : requested model and prices, as of `cue_reading`."""
-        return cue_reading(cells, sums, calls, plan.options, **about)
+        return cue_reading(cells, sums, calls, plan.options, names=name_cells(plan), **about)
 
     def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
         """Answers freeze no list."""
