@@ -61,10 +61,17 @@ class _UnusableError(Exception):
 
 
 def histories_from(path: Path) -> HistorySet:
-    """The conversations of a path: a JSON Lines file in the own format, or the folder of one of the published sets."""
+    """The conversations of a path: a JSON Lines file in the own format, or the folder of one of the published sets.
+
+    A folder may be that of the files, or the whole repository: PRISM keeps them in ``data``, PersonaMem-v2 in ``data/raw_data``.
+    """
     if not path.is_dir():
         return read_histories(path)
-    return prism_histories(path) if (path / PRISM_FILES[0]).exists() else persona_mem_histories(path)
+    prism = next((folder for folder in (path, path / "data") if (folder / PRISM_FILES[0]).exists()), None)
+    if prism is not None:
+        return prism_histories(prism)
+    raw = path / "data" / "raw_data"
+    return persona_mem_histories(raw if raw.is_dir() else path)
 
 
 # ---------------------------------------------------------------- PRISM

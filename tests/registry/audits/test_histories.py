@@ -198,6 +198,21 @@ def test_the_two_kinds_of_stand_ins_differ_in_register():
     assert not {one.turns[0]["content"] for one in human} & {one.turns[0]["content"] for one in llm}
 
 
+# ---------------------------------------------------------------- published folders
+
+
+def test_a_published_set_is_found_in_its_folder_and_in_the_whole_repository(tmp_path):
+    for place, written_by, loader in (
+        ("data", prism_folder, prism_histories),
+        ("data/raw_data", persona_file, persona_mem_histories),
+    ):
+        repository = tmp_path / place.replace("/", "-")
+        inner = repository / place
+        inner.mkdir(parents=True)
+        found = loader(written_by(inner))
+        assert histories_from(repository).version == histories_from(inner).version == found.version
+
+
 # ---------------------------------------------------------------- PRISM
 
 
