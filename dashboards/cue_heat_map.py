@@ -20,6 +20,7 @@ MOST_MATRICES = 6
 MOST_CUES = 8
 _WIDE, _NARROW = 760, 360
 _LEFT, _HEADING, _ROW, _BETWEEN, _KEY = 166, 50, 26, 18, 64
+_LONGEST_LABEL = 24
 _FAINTEST, _FULLEST = 0.06, 0.62  # opacity of the lowest correlation that is drawn and of 1; text stays legible on both
 
 Matrix = tuple[str, list[Correlation]]
@@ -84,6 +85,16 @@ def matrix_title(name: str) -> str:
     return "all tasks and personas" if name == OVERALL else name
 
 
+def row_label(name: str) -> str:
+    """A name that fits beside its row: of a long one the beginning and the end, which tells releases of one family apart.
+
+    >>> row_label("nova-chat/3"), row_label("the-very-long-family-of-models/12")
+    ('nova-chat/3', 'the-very-lon…f-models/12')
+    """
+    shown = visible(name, limit=None)
+    return shown if len(shown) <= _LONGEST_LABEL else f"{shown[:12]}\u2026{shown[-11:]}"
+
+
 def lowest_drawn(matrices: Sequence[Matrix]) -> float:
     """The lower end of the scale of colours: a tenth below the lowest correlation, at most .9."""
     values = [row.score.value for _, rows in matrices for row in rows if row.score.value is not None]
@@ -108,7 +119,7 @@ def _draw_matrix(axes: Axes, matrix: Matrix, at: tuple[int, int], width: int, lo
     for line, cue in enumerate(cues):
         middle = top + _ROW * line + _ROW / 2
         axes.text(at[0] + 4, middle, str(line + 1), ha="left", size=10, weight="bold", **words)
-        axes.text(at[0] + 18, middle, visible(cue, limit=24), ha="left", size=10, **words)
+        axes.text(at[0] + 18, middle, row_label(cue), ha="left", size=10, **words)
         for column, other in enumerate(cues[:line]):
             corner = (at[0] + _LEFT + cell * column, top + _ROW * line)
             _draw_cell(axes, known.get(frozenset((cue, other))), corner, cell, lowest)

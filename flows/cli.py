@@ -13,6 +13,7 @@ import typer
 from flows.commands import (
     alerting,
     audits,
+    cues,
     decisions,
     directions,
     doctor,
@@ -57,6 +58,7 @@ app.command()(decisions.gate)
 app.command()(decisions.bless)
 app.command()(decisions.rank)
 app.command()(directions.directions)
+app.command()(cues.cues)
 app.command(name="import")(importing.import_command)
 app.command()(results.export)
 app.command()(audits.retry)

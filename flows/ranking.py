@@ -135,7 +135,7 @@ def ranking(workspace: Workspace, releases: Sequence[ModelRelease], protocol: st
         An axis that is not known, or one of names.
     """
     told = instrument_of(protocol)
-    chosen, not_ranked = _comparable(workspace, releases, protocol)
+    chosen, not_ranked = newest_comparable(workspace, releases, protocol)
     wanted, names = _dimensions(workspace, protocol, axis, chosen[0].plan if chosen else None)
     entrants: list[Scored] = []
     for audit in chosen:
@@ -191,7 +191,7 @@ def _asked(audit: Audit) -> tuple[str, str]:
     return audit.plan.collection_key, json.dumps(dict(audit.differences), sort_keys=True, default=str)
 
 
-def _comparable(
+def newest_comparable(
     workspace: Workspace, releases: Sequence[ModelRelease], protocol: str
 ) -> tuple[list[Audit], list[NotRanked]]:
     """The newest audit of each release that asked what most releases were asked; and those that have none such."""

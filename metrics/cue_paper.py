@@ -41,7 +41,7 @@ _INDEPENDENT = "answers taken as independent"
 _ROUNDING = 1e-12
 
 
-class Tested(Protocol):
+class AnyTest(Protocol):
     """What one analysis finds of one task, axis and cue, as far as it is counted. ``untested`` : why there is no test; empty when there is."""
 
     @property
@@ -239,7 +239,7 @@ class PaperSummary:
 
 
 def paper_summary(
-    tests: Sequence[Tested],
+    tests: Sequence[AnyTest],
     *,
     alpha: float = ALPHA,
     reference: str = HISTORY_HUMAN,
@@ -290,7 +290,7 @@ def _renamed(pairs: frozenset[tuple[str, str]], same: Mapping[str, str]) -> froz
     return frozenset((same.get(high, high), same.get(low, low)) for high, low in pairs)
 
 
-def _counted(tests: Sequence[Tested], field: str, alpha: float) -> dict[str, tuple[int, int]]:
+def _counted(tests: Sequence[AnyTest], field: str, alpha: float) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for test in tests:
         hits, of = found.get(getattr(test, field), (0, 0))

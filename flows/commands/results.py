@@ -294,6 +294,21 @@ def card(
             say(f"wrote {output}")
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Refuse, before long work, a file that surely cannot be written."""
+    import os
+
+    target = path.absolute()
+    if target.is_dir():
+        raise BadInputError(f"{path} is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise BadInputError(
+            f"{path} cannot be written: there is no folder {path.parent}; make it, or name another file"
+        )
+    if not os.access(target.parent, os.W_OK):
+        raise BadInputError(f"{path} cannot be written: its folder is read-only; name another file")
+
+
 def written(path: Path, text: str) -> None:
     """Write a file whole or not at all, with one clear sentence when it cannot be."""
     try:
