@@ -93,11 +93,11 @@ def _left_out(workspace: Workspace, audits: Sequence[Audit], one: NotRanked) -> 
     if one.audit is None:
         return LeftOut(release=uri, audit=None, reason=f"{reason}; run 'spiritlevel audit {uri} --protocol {PROTOCOL}'")
     first, other = audits[0], workspace.ledger.audit(one.audit)
-    differing = [words for key, words in _WORDS.items() if first.plan.options.get(key) != other.plan.options.get(key)]
+    sides = first.plan.options, other.plan.options
+    differing = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if sides[0].get(key) != sides[1].get(key)]
     if differing:
-        reason = (
-            f"audit {other.id} asked otherwise than audit {first.id} of {first.release.uri}: {', '.join(differing)}"
-        )
+        words = ", ".join(_WORDS.get(key, key) for key in differing)
+        reason = f"audit {other.id} asked otherwise than audit {first.id} of {first.release.uri}: {words}"
     else:
         reason = why_not_comparable(first, other) or reason
     return LeftOut(release=uri, audit=one.audit, reason=reason)

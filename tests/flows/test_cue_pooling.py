@@ -144,3 +144,12 @@ def test_a_release_without_an_audit_or_with_other_questions_is_left_out_with_the
     command("cues", ALL[0], UNASKED, OTHER, code=2)
     assert "of 3 releases named there is " in command.stderr
     assert reasons[UNASKED] in command.stderr
+
+
+def test_an_audit_whose_answers_allow_no_judgement_is_left_out(command, audited):
+    settings = audited / "spiritlevel.toml"
+    settings.write_text(UNPUBLISHED + "[policy]\nfewest_clusters = 150\n")
+    command("cues", *ALL, code=2)
+    settings.write_text(UNPUBLISHED)
+    assert "of 3 releases named there is models:/vega/1" in command.stderr
+    assert command.stderr.count("only 133 requests gave usable records; 150 are needed") == 2

@@ -36,7 +36,9 @@ def release(seed: int, effects: dict[str, float]) -> pd.DataFrame:
 def test_both_analyses_are_counted_by_one_rule_and_a_cue_without_an_effect_counts_nothing() -> None:
     effects = {"explicit-mention-user": 3.0, "history-human": 3.0, "name-user": 0.0}
     frames = [release(seed, effects) for seed in (1, 2)]
-    shown = paper_summary(shown_tests(cue_effects(pooled_units(frames, "equal"))), alpha=0.05)
+    tests = shown_tests(cue_effects(pooled_units(frames, "equal")))
+    assert {pair for test in tests for pair in test.found(0.05)} == {("female", "male"), ("female", "non-binary")}
+    shown = paper_summary(tests, alpha=0.05)
     paper = paper_summary(paper_tests(pooled_units(frames, "answers")))
     rows = {row.cue: (row.found, row.tested, row.paper_found, row.paper_tested) for row in cue_counts(shown, paper)}
     assert rows["explicit-mention-user"] == rows["history-human"] == (1, 1, 1, 1)
