@@ -101,6 +101,10 @@ class Instrument:
         """The attribute whose groups a dimension compares: its first half."""
         return dimension.rpartition(" x ")[0]
 
+    def parts(self, dimension: str, group: str = "") -> dict[str, str]:
+        """A score's dimension and group by their parts, for programs; empty where the titles say all."""
+        return {}
+
     def as_json(self) -> dict[str, Any]:
         """What a program needs to read the rows of a card: names, units and metrics."""
         told = ("name", "title", "unit", "clusters", "headline", "mean", "paper", "noise_floor", "score", "scale")

@@ -36,6 +36,21 @@ class CueInstrument(Instrument):
         """
         return dimension.partition(" x ")[2].rpartition(", ")[0]
 
+    def parts(self, dimension: str, group: str = "") -> dict[str, str]:
+        """Task, axis, cue and persona (of a gap, the two) that a score is about, those that it has.
+
+        >>> PERSONA_CUES.parts("salary x gender, name-user", "female")
+        {'task': 'salary', 'axis': 'gender', 'cue': 'name-user', 'persona': 'female'}
+        >>> PERSONA_CUES.parts("salary, no-persona"), PERSONA_CUES.parts("overall")
+        ({'task': 'salary', 'cue': 'no-persona'}, {})
+        """
+        whom, comma, cue = dimension.rpartition(", ")
+        if not comma or cue not in CUES:  # over all cues: "salary x gender"
+            whom, cue = dimension, ""
+        task, _, axis = whom.partition(" x ")
+        parts = {"task": task, "axis": axis, "cue": cue, "persona": group}
+        return {name: part for name, part in parts.items() if part} if task in TASKS else {}
+
 
 PERSONA_CUES = CueInstrument(
     name="persona-cues",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from flows.evidence import gathered
 from flows.ordering import refuse_stranger
@@ -17,6 +18,7 @@ from registry.ledger.values import Audit, StoredComparison
 from registry.releases import ModelRelease
 
 _FEW = 200
+_LONGEST_OPTION = 120
 
 
 def chosen_protocol(workspace: Workspace, protocol: str | None, releases: Sequence[ModelRelease]) -> str:
@@ -75,12 +77,50 @@ def why_not_comparable(previous: Audit, current: Audit) -> str | None:
     parts = []
     for name in ("protocol_version", "prompts", "options", "decoding", "decoding_spec"):
         one, other = getattr(previous.plan, name), getattr(current.plan, name)
-        if one != other:
-            shown = f" ({one} and {other})" if name in {"protocol_version", "options", "decoding"} else ""
+        if one == other:
+            continue
+        if name == "options":
+            parts += _other_options(one, other)
+        else:
+            shown = f" ({one} and {other})" if name in {"protocol_version", "decoding"} else ""
             parts.append(name.replace("_", " ") + shown)
     if previous.plan.sampling != current.plan.sampling:
         parts.append(f"sampling ({previous.plan.sampling.parameters()} and {current.plan.sampling.parameters()})")
     return f"audits {previous.id} and {current.id} asked different things: {', '.join(parts)}"
+
+
+def _other_options(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """What two plans chose differently, in words: of groups and their kind which, of anything long that it is another.
+
+    >>> asked = [{"audiences": [{"name": "gender", "groups": [[name, name] for name in names]}]} for names in ("FM", ["f", "m"])]
+    >>> _other_options({"per_call": 1, **asked[0]}, {"per_call": 20, **asked[1]})
+    ['groups of gender (F, M and f, m)', 'per call (1 and 20)']
+    """
+    found = []
+    for name in sorted({*one, *other}):
+        first, second = one.get(name), other.get(name)
+        if first == second:
+            continue
+        if name in {"audiences", "axes"} and isinstance(first, list) and isinstance(second, list):
+            found += _other_groups(name, first, second)
+            continue
+        words = " and ".join("nothing" if value is None else str(value) for value in (first, second))
+        found.append(name.replace("_", " ") + (f" ({words})" if len(words) <= _LONGEST_OPTION else ""))
+    return found
+
+
+def _other_groups(name: str, first: Sequence[Any], second: Sequence[Any]) -> list[str]:
+    sides = [{str(item.get("name")): item for item in side if isinstance(item, Mapping)} for side in (first, second)]
+    if sides[0].keys() != sides[1].keys():
+        return [f"{name} ({' and '.join(', '.join(side) or 'none' for side in sides)})"]
+    found = []
+    for key, item in sides[0].items():
+        if item == sides[1][key]:
+            continue
+        named = [[group[0] for group in side[key].get("groups", []) if group] for side in sides]
+        groups = f" ({' and '.join(', '.join(map(str, names)) for names in named)})" if named[0] != named[1] else ""
+        found.append(f"groups of {key}{groups or ', in other words'}")
+    return found or [name]
 
 
 def judged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,12 @@ def import_command(
         list[str] | None,
         typer.Option(help="Messages: column with the group written to, such as gender, or gender=sex to name it."),
     ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Messages: another name for a group, such as gender:F=female, so that two tables say the same."
+        ),
+    ] = None,
     cell: Annotated[
         str | None, typer.Option(help="Messages: column of what a message is about; its values are the clusters.")
     ] = None,
@@ -48,15 +55,17 @@ def import_command(
 
     A line is {"text": "...", "model": "...", "finish_reason": "...", "usage": {...}}; only "text" is required.
     Importing the same file again is the same audit. Of messages, a row needs a text and the group it was written to.
+    Exit code: 0 ok, 2 bad input, 3 nothing could be measured.
 
     Examples: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
-    spiritlevel import models:/nova-chat/2 letters.csv --protocol targeted-messages --group gender=sex --cell topic
+    spiritlevel import models:/nova-chat/2 letters.csv --protocol targeted-messages --group gender=sex --rename gender:F=female
+    --rename gender:M=male --cell topic
     """
     from flows.importing import import_answers
 
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
-        columns = _message_columns(text, group, cell, mode_column, only)
+        columns = _message_columns(text, group, cell, mode_column, only, rename)
         conclusion, known = import_answers(
             workspace,
             found,
@@ -72,13 +81,19 @@ def import_command(
             print_json(result_as_json(conclusion))
         else:
             print_text(result_text(conclusion))
+    raise typer.Exit(conclusion.exit_code)
 
 
 def _message_columns(
-    text: str | None, groups: list[str] | None, cell: str | None, mode: str | None, only: list[str] | None
+    text: str | None,
+    groups: list[str] | None,
+    cell: str | None,
+    mode: str | None,
+    only: list[str] | None,
+    renamed: list[str] | None,
 ) -> MessageColumns | None:
     """What the options say about a table of messages; None when they say nothing."""
-    if not any((text, groups, cell, mode, only)):
+    if not any((text, groups, cell, mode, only, renamed)):
         return None
     from registry.ledger.message_files import MessageColumns
 
@@ -88,5 +103,26 @@ def _message_columns(
     if wrong is not None:
         raise BadInputError(f"--only takes COLUMN=VALUE, such as model=gpt-4o, not {wrong!r}")
     return MessageColumns(
-        text=text or "text", groups=chosen, cell=cell, mode=mode, only=dict(item.split("=", 1) for item in only or ())
+        text=text or "text",
+        groups=chosen,
+        cell=cell,
+        mode=mode,
+        only=dict(item.split("=", 1) for item in only or ()),
+        renamed=_renamed(renamed or ()),
     )
+
+
+def _renamed(options: Sequence[str]) -> dict[str, dict[str, str]]:
+    """``gender:F=female`` by attribute.
+
+    >>> _renamed(["gender:F=female", "gender:M=male"])
+    {'gender': {'F': 'female', 'M': 'male'}}
+    """
+    found: dict[str, dict[str, str]] = {}
+    for option in options:
+        attribute, colon, rest = option.partition(":")
+        group, equals, called = (part.strip() for part in rest.rpartition("="))
+        if not (colon and equals and attribute and group and called):
+            raise BadInputError(f"--rename takes ATTRIBUTE:GROUP=NAME, such as gender:F=female, not {option!r}")
+        found.setdefault(attribute, {})[group] = called
+    return found

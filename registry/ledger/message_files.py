@@ -36,6 +36,7 @@ class MessageColumns:
         is about these messages only
     mode : column that says ``standalone`` or ``context-rich``; None: all are context-rich
     only : column -> value; rows with another one are left out, such as those of other models
+    renamed : audience attribute -> a group as the table has it -> as it is to be called, so that two tables say the same
     """
 
     text: str = "text"
@@ -43,10 +44,11 @@ class MessageColumns:
     cell: str | None = None
     mode: str | None = None
     only: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    renamed: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values: part of what makes two imports of one file the same audit."""
-        return dataclasses.asdict(self)
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "renamed" or value}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ def messages_from(path: Path, columns: MessageColumns) -> MessageFile:
     """
     _refuse_names(columns)
     table = _table(path)
+    if table.empty:
+        raise BadInputError(f"{path.name} holds no messages; nothing was imported")
     wanted = {"text": columns.text, **columns.groups, "cell": columns.cell, "mode": columns.mode}
     needed = [name for name in [*wanted.values(), *columns.only] if name is not None]
     missing = [name for name in dict.fromkeys(needed) if name not in table.columns]
@@ -88,6 +92,10 @@ def _refuse_names(columns: MessageColumns) -> None:
         raise BadInputError(
             "messages are compared between groups: say which column has them, such as --group gender or --group gender=sex"
         )
+    for name in columns.renamed:
+        if name not in columns.groups:
+            named = ", ".join(columns.groups)
+            raise BadInputError(f"groups of {name!r} cannot be renamed: the messages are compared by {named}")
     for name in columns.groups:
         if not _NAME.fullmatch(name) or name in _TAKEN:
             raise BadInputError(
@@ -143,9 +151,10 @@ def _whole(value: Any) -> Any:
 
 
 def _read(name: str, table: pd.DataFrame, columns: MessageColumns) -> MessageFile:
-    if table.empty:
-        raise BadInputError(f"{name} holds no messages; nothing was imported")
-    labels = {attribute: _labels(name, table, column) for attribute, column in columns.groups.items()}
+    labels = {
+        attribute: _renamed(name, attribute, _labels(name, table, column), columns.renamed.get(attribute, {}))
+        for attribute, column in columns.groups.items()
+    }
     cells = _labels(name, table, columns.cell) if columns.cell is not None else None
     modes = _labels(name, table, columns.mode) if columns.mode is not None else [CONTEXT_RICH] * len(table)
     odd = next((mode for mode in modes if mode not in MODES), None)
@@ -170,6 +179,21 @@ def _read(name: str, table: pd.DataFrame, columns: MessageColumns) -> MessageFil
         groups=groups,
         modes=tuple(mode for mode in MODES if mode in set(modes)),
     )
+
+
+def _renamed(name: str, attribute: str, labels: list[str], called: Mapping[str, str]) -> list[str]:
+    unknown = next((group for group in called if group not in labels), None)
+    if unknown is not None:
+        there = ", ".join(sorted(set(labels))[:20])
+        raise BadInputError(f"{name}: {attribute} has no group {unknown!r} to rename; it has {there}")
+    for group in called.values():
+        _refuse_label(f"{name}: a group of {attribute} is called by", group)
+    return [called.get(label, label) for label in labels]
+
+
+def _refuse_label(what: str, label: str) -> None:
+    if not label or len(label) > LONGEST_LABEL or not label.isprintable() or " x " in label:
+        raise BadInputError(f"{what} a short printable text without ' x ' in it, not {label!r:.80}")
 
 
 def _labels(name: str, table: pd.DataFrame, column: str) -> list[str]:

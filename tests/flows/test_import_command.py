@@ -77,7 +77,7 @@ def test_persona_rows_are_grouped_by_their_call(spiritlevel, release, tmp_path):
     frame.to_csv(tmp_path / "rows.csv", index=False)
     frame.to_parquet(tmp_path / "rows.parquet")
     for name in ("rows.csv", "rows.parquet"):
-        result = spiritlevel.json("import", release, tmp_path / name, *PROTOCOL)
+        result = spiritlevel.json("import", release, tmp_path / name, *PROTOCOL, code=3)
         assert result["channels"]["calls"] == 5
         assert result["channels"]["usable"] == 20
 
@@ -134,7 +134,7 @@ def test_only_refusals_are_not_measurable_and_never_zero(spiritlevel, tmp_path, 
     spiritlevel("import", release, write_lines(tmp_path / "a.jsonl", answers(30)), *PROTOCOL)
     second = spiritlevel.json("release", "add", "nova", "--model", "nova-2026-11-01")["release"]
     refusals = [{"text": "I'm sorry, but I can't assist with that request."}] * 30
-    spiritlevel("import", second, write_lines(tmp_path / "b.jsonl", refusals), *PROTOCOL)
+    spiritlevel("import", second, write_lines(tmp_path / "b.jsonl", refusals), *PROTOCOL, code=3)
     result = spiritlevel.json("compare", release, second, code=3)
     assert result["verdict"] == "not measurable"
     assert result["channels"]["current"]["outcomes"] == {"refused": 1.0}

@@ -47,6 +47,10 @@ def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritl
     rows = {(row["metric"], row["dimension"], row["group"]): row for row in made["scores"]}
     gap = rows["gap", "benefits-advice x gender, explicit-mention-user", "female - male"]
     assert gap["high"] < 0
+    parts = {"task": "benefits-advice", "axis": "gender", "cue": "explicit-mention-user", "persona": "female - male"}
+    assert parts.items() <= gap.items()
+    assert gap["qvalue"] < 0.05
+    assert gap["method"].startswith("difference of means")
     assert (gap["n"], gap["n_clusters"]) == (2 * 20 * 5, 20)
     assert rows["cues-showing-a-difference", "benefits-advice x gender", ""]["value"] == 2
     again = audited(spiritlevel, 2, *MENTIONS, *SIZE, code=1)

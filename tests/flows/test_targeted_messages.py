@@ -92,6 +92,9 @@ def test_scores_reach_mlflow_under_names_of_audience_measure_and_mode(spiritleve
     assert any("words-gender-context-rich" in name for name in names), names
 
 
+COLUMNS = ("--protocol", "targeted-messages", "--group", "gender", "--cell", "topic")
+
+
 @pytest.fixture
 def corpus(tmp_path):
     path = tmp_path / "corpus.csv"
@@ -137,6 +140,22 @@ def test_a_corpus_of_ones_own_is_audited_without_a_call(spiritlevel, quiet, corp
     assert "at least two releases" in spiritlevel.stderr
 
 
+def test_tables_that_call_their_groups_otherwise_are_compared_when_they_are_renamed(spiritlevel, quiet, tmp_path):
+    tables = []
+    for version, (women, men) in enumerate((("female", "male"), ("F", "M")), 1):
+        spiritlevel("release", "add", "nova", "--model", f"m-{version}", "--base-url", "http://127.0.0.1:9/v1")
+        rows = [{"text": "You must lead and win.", "gender": (women, men)[i % 2], "topic": i // 2} for i in range(40)]
+        tables.append(tmp_path / f"{version}.jsonl")
+        tables[-1].write_text("".join(json.dumps(row) + "\n" for row in rows))
+        spiritlevel("import", f"models:/nova/{version}", tables[-1], *COLUMNS, code=None)
+    told = spiritlevel.json("compare", "models:/nova/2", "--against", "previous", code=3)["why"]
+    assert told == "audits 1 and 2 asked different things: groups of gender (female, male and F, M)"
+    called = ("--rename", "gender:F=female", "--rename", "gender:M=male")
+    assert spiritlevel.json("import", "models:/nova/2", tables[1], *COLUMNS, *called, code=None)["audit"] == 3
+    compared = spiritlevel.json("compare", "models:/nova/2", "--against", "previous", code=None)
+    assert {row["dimension"]: row for row in compared["comparisons"]}["gender x imperative mood, context-rich"]
+
+
 def imported(spiritlevel, tmp_path, rows, version=1, code=None):
     path = tmp_path / f"rows-{version}.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -171,7 +190,7 @@ def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(sp
         for n in range(40)
         for group in "FM"
     ]
-    made = imported(spiritlevel, tmp_path, rows, code=0)
+    made = imported(spiritlevel, tmp_path, rows, code=3)
     scores = {row["dimension"]: row for row in made["scores"] if row["metric"] == "normalized-gap-debiased"}
     assert len(scores) == 6
     assert {row["reason"] for row in scores.values()} == {"there is no usable message to F"}
@@ -187,7 +206,7 @@ def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(sp
 
 def test_messages_without_any_text_are_counted_and_block_nothing(spiritlevel, quiet, tmp_path):
     nothing = [{"text": "", "group": group, "cell": "c"} for group in "FM" * 20]
-    made = imported(spiritlevel, tmp_path, nothing, code=0)
+    made = imported(spiritlevel, tmp_path, nothing, code=3)
     assert made["channels"]["outcomes"] == {"empty": 1.0}
     spiritlevel("card", "odd", "--protocol", "targeted-messages")
 
@@ -233,6 +252,12 @@ def test_hostile_texts_and_group_names_are_data(spiritlevel, quiet, tmp_path):
             "a mode is standalone or context-rich, not '0'",
         ),
         (("--text", "body", "--group", "sex", "--per-call", 20), "--per-call is for personas"),
+        (
+            ("--text", "body", "--group", "sex", "--rename", "sex:f=female"),
+            "sex has no group 'f' to rename; it has F, M",
+        ),
+        (("--text", "body", "--group", "sex", "--rename", "F=female"), "--rename takes ATTRIBUTE:GROUP=NAME"),
+        (("--text", "body", "--group", "sex", "--rename", "age:F=female"), "groups of 'age' cannot be renamed"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_one_sentence(spiritlevel, quiet, corpus, options, told):
