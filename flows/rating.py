@@ -31,10 +31,11 @@ Shown = Callable[[str, int], AbstractContextManager[Callable[["Progress"], None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rating:
-    """How far the rating of an audit is: texts that were asked about under each rubric, and what is still open."""
+    """How far the rating of an audit is: its different texts, those with an answer under each rubric, and what is open."""
 
     audit: Audit
     judge: ModelRelease
+    texts: int
     asked: Mapping[str, int]
     open: Mapping[str, int]
 
@@ -105,7 +106,7 @@ def rate(
     _refuse_open(audit)
     texts = _texts(workspace, audit)
     if not texts:
-        return Rating(audit, judge, {}, {})
+        return Rating(audit, judge, 0, {}, {})
     # Of two processes that rate the same audit one asks; the other then finds nothing open.
     with workspace.ledger.alone(f"rate/{audit.id}", Owner.this_process()):
         jobs = [_ordered(workspace, judge, audit, rubric, texts) for rubric in rubrics]
@@ -118,7 +119,7 @@ def rate(
         rubric.name: sum(_open(workspace, one) for one in _made(workspace, audit, rubric)) if rubric.name in said else 1
         for rubric in rubrics
     }
-    return Rating(workspace.ledger.audit(audit.id), judge, asked, left)
+    return Rating(workspace.ledger.audit(audit.id), judge, len(texts), asked, left)
 
 
 def _texts(workspace: Workspace, audit: Audit) -> list[str]:
@@ -145,7 +146,7 @@ def judge_release(workspace: Workspace) -> ModelRelease:
     wanted = workspace.home.configuration.judge.release
     if not wanted:
         raise BadInputError(
-            "no judge is configured: register one ('spiritlevel release add judges MODEL ...') and name it in "
+            "no judge is configured: register one ('spiritlevel release add judges --model ID') and name it in "
             f'{workspace.home.path / "spiritlevel.toml"} as [judge] release = "models:/judges/1"'
         )
     judge = workspace.releases.find(wanted)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from flows.collection import Progress
 from flows.commands.shared import notes, say
+
+if TYPE_CHECKING:
+    from flows.collection import Progress
 
 _LINE_EVERY_S = 10.0  # between lines when standard error is not a terminal
 _SILENT_S = 2.0  # what takes less needs no line there

@@ -76,9 +76,14 @@ def _say(workspace: Workspace, audit: Audit, made: Rating) -> None:
     from flows.rating import rate_command
 
     for name, texts in made.asked.items():
+        open_calls = made.open[name]
         say(
-            f"{name}: {texts:,} different texts have an answer"
-            + (f", {made.open[name]:,} are open" * bool(made.open[name]))
+            f"{name}: {texts:,} of {made.texts:,} different texts have an answer that can be read"
+            + (f", {open_calls:,} calls are open" * bool(open_calls))
         )
+        if made.texts and not texts and not open_calls:
+            say(
+                f"warning: {made.judge.uri} answers in another form than it is asked for; as a judge it measures nothing"
+            )
     if not made.complete:
         say(f"everything that arrived is stored; '{rate_command(audit)}' goes on")

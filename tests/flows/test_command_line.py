@@ -160,7 +160,8 @@ def test_nothing_is_written_outside_the_home(migrated_home, tmp_path):
     script = f"from flows.cli import exit_code; print([exit_code(each) for each in {commands}])"
     command = [sys.executable, "-c", script]  # one process for all, for each would load MLflow again
     done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0, 0]", done.stderr
+    # 3: an answer without a persona measures nothing
+    assert done.stdout.splitlines()[-1] == "[0, 0, 3, 0, 0]", done.stderr
     assert [path.name for path in work.iterdir()] == ["a.jsonl"]
     assert list(user.rglob("*")) == []
 

@@ -193,6 +193,6 @@ def test_answers_that_allow_no_verdict_have_no_cells(unschooled, tmp_path):
     other = unschooled.json("release", "add", "nova", "--model", "nova-3")["release"]
     refusals = tmp_path / "refusals.jsonl"
     refusals.write_text(json.dumps({"text": "I'm sorry, but I can't assist with that request."}) + "\n")
-    unschooled("import", other, refusals, "--protocol", "persona-brainstorm")
+    unschooled("import", other, refusals, "--protocol", "persona-brainstorm", code=3)
     result = unschooled.json("compare", RELEASES[0], other, code=3)
     assert (result["verdict"], result["cells"], result["events"]) == ("not measurable", [], [])

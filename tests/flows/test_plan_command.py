@@ -30,7 +30,7 @@ def imported(spiritlevel, release, tmp_path, *options, calls=100, name="answers.
     ]
     path = tmp_path / name
     path.write_text("".join(json.dumps(answer) + "\n" for answer in answers), encoding="utf-8")
-    return spiritlevel.json("import", release, path, *PROTOCOL, *options)["audit"]
+    return spiritlevel.json("import", release, path, *PROTOCOL, *options, code=None)["audit"]
 
 
 def by_purpose(plan):
@@ -144,7 +144,7 @@ def test_a_pilot_without_a_measurement_leaves_the_assumptions_and_its_reason(spi
     assert "no dimension could be measured" in plan["source"]
     path.write_text(json.dumps({"text": "I cannot help with that."}) + "\n", encoding="utf-8")
     other = registered(spiritlevel, family="other")
-    spiritlevel("import", other, path, *PROTOCOL)
+    spiritlevel("import", other, path, *PROTOCOL, code=3)
     assert "which tells nothing" in spiritlevel.json("plan", other, *PROTOCOL)["source"]
 
 

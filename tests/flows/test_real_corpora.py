@@ -67,7 +67,7 @@ def test_mostly_broken_lists_of_twenty_are_salvaged_with_their_shortfall_counted
     (tmp_path / "a.jsonl").write_text(lines(answers))
     release = spiritlevel.json("release", "add", "tiny", "--model", "smollm2")["release"]
     result = spiritlevel.json(
-        "import", release, tmp_path / "a.jsonl", "--protocol", "persona-brainstorm", "--per-call", 20
+        "import", release, tmp_path / "a.jsonl", "--protocol", "persona-brainstorm", "--per-call", 20, code=None
     )
     channels = result["channels"]
     assert channels["expected"] == 180
