@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from flows.settings import Home, silence
@@ -41,7 +40,6 @@ from flows.replication import sampled_again
 from flows.sharing import together
 from flows.watching import ask
 from flows.workspace import Workspace, opened
-from registry.audits.plan import Request
 from registry.ledger.claims import Worker
 from registry.ledger.duties import DutyRun
 from registry.ledger.values import Audit
@@ -58,7 +56,7 @@ class _Session:
     limits: Limits
     place: Place | None = None
     worker: Worker | None = None
-    work: Sequence[tuple[Request, int]] = ()  # what was open when it began; the ledger's claims decide who asks what
+    failed: bool = False  # whether failures are asked again
     conclusion: Conclusion | None = None
 
 
@@ -70,7 +68,7 @@ def collect_batch(audit_id: int, first: int, last: int) -> CollectionReport | No
     """Ask the open requests with index ``first`` to ``last``."""
     session = _sessions[audit_id]
     audit = session.workspace.ledger.audit(audit_id)
-    work = [(request, attempt) for request, attempt in session.work if first <= request.index <= last]
+    work = session.workspace.ledger.open_work(audit_id, failed=session.failed, between=(first, last))
     if not work or session.place is None:
         return None
     report = collect_answers(session.workspace, audit, work, session.place, session.limits, worker=session.worker)
@@ -335,15 +333,14 @@ def _audited(
 
 def _collect(session: _Session, audit: Audit) -> CollectionReport | None:
     workspace = session.workspace
-    session.work = work = open_requests(workspace, audit)
-    indexes = sorted({request.index for request, _ in work})
+    session.failed = open_requests(workspace, audit).again
+    indexes = workspace.ledger.open_indexes(audit.id)
     if not indexes:
         return None
     report: CollectionReport | None = None
-    failed = any(attempt > 1 for _, attempt in work)
     with (
         place_of(workspace, registered(workspace, audit), get_run_logger().info) as session.place,
-        working(workspace, audit, session.limits, failed=failed) as session.worker,
+        working(workspace, audit, session.limits, failed=session.failed) as session.worker,
     ):
         for start in range(0, len(indexes), BATCH):
             batch = indexes[start : start + BATCH]

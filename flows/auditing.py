@@ -82,9 +82,9 @@ def registered(workspace: Workspace, audit: Audit) -> ModelRelease:
 
 def refuse_silence(workspace: Workspace, audit: Audit) -> None:
     """Say so when not a single call of an audit was answered: there is nothing to conclude from."""
-    answers = workspace.ledger.outcomes(audit.id)
-    if answers and all(answer.failure is not None for answer in answers):
+    counts = workspace.ledger.answer_counts(audit.id)
+    if counts.put and not counts.given:
         raise NeverAnsweredError(
-            f"{audit.release.uri} never answered: {len(answers)} of {len(answers)} calls failed, the last with: "
-            f"{answers[-1].detail}. Check the endpoint, then run 'spiritlevel retry {audit.release.uri} --failed'"
+            f"{audit.release.uri} never answered: {counts.put} of {counts.put} calls failed, the last with: "
+            f"{workspace.ledger.last_failure(audit.id)}. Check the endpoint, then run 'spiritlevel retry {audit.release.uri} --failed'"
         )

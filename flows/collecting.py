@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flows.budgets import budgets_of
@@ -25,7 +25,7 @@ from registry.ledger.claims import Worker
 from registry.ledger.connection import utc_now
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner
-from registry.ledger.values import Audit
+from registry.ledger.values import Audit, OpenWork
 from registry.releases import ModelRelease
 
 EMBEDDED_SLOTS = 8
@@ -83,25 +83,15 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
     yield Place(release.model, release.base_url, key, release.api_key_env)
 
 
-def open_requests(workspace: Workspace, audit: Audit, *, failed: bool = False) -> list[tuple[Request, int]]:
-    """Requests that wait for an answer, each with the number of the attempt; ``failed`` takes failures up again."""
-    attempts = {(answer.index, answer.repeat): answer for answer in workspace.ledger.outcomes(audit.id)}
-    # An audit that never got a single answer is asked again as a whole.
-    failed = failed or all(answer.failure is not None for answer in attempts.values())
-    work = []
-    for request in workspace.ledger.requests(audit.id):
-        answer = attempts.get((request.index, request.repeat))
-        if answer is None:
-            work.append((request, 1))
-        elif failed and answer.failure is not None:
-            work.append((request, answer.attempt + 1))
-    return work
+def open_requests(workspace: Workspace, audit: Audit, *, failed: bool = False) -> OpenWork:
+    """What of an audit waits for an answer; ``failed`` takes failures up again. One that never got an answer is asked as a whole."""
+    return workspace.ledger.open_work(audit.id, failed=failed)
 
 
 def collect_answers(
     workspace: Workspace,
     audit: Audit,
-    work: Sequence[tuple[Request, int]],
+    work: OpenWork,
     place: Place,
     limits: Limits,
     progress: Callable[[Progress], None] | None = None,
@@ -125,7 +115,7 @@ def collect_answers(
     if not work:
         return None
     if worker is None:
-        with working(workspace, audit, limits, failed=any(attempt > 1 for _, attempt in work)) as own:
+        with working(workspace, audit, limits, failed=work.again) as own:
             return collect_answers(workspace, audit, work, place, limits, progress, own)
     share = Share(workspace, audit, worker, limits.concurrency, work)
     report = asyncio.run(_collected(share, place, limits, progress))

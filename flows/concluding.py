@@ -80,10 +80,10 @@ def closed(workspace: Workspace, audit: Audit) -> Audit:
     done, total = workspace.ledger.progress(audit.id)
     if done < total:
         return audit if audit.state == "open" else workspace.ledger.change(audit.id, state="open", finished_at=None)
-    failures = [answer.failure is not None for answer in workspace.ledger.outcomes(audit.id)]
-    if failures and all(failures):
+    counts = workspace.ledger.answer_counts(audit.id)
+    if counts.put and not counts.given:
         return audit  # it stays open: an audit without a single answer is no evidence of anything
-    state = "incomplete" if any(failures) else "complete"
+    state = "incomplete" if counts.failed else "complete"
     if audit.state == state and audit.scoring_version != "":  # empty: requests were asked again, and some failed again
         return audit
     return workspace.ledger.change(audit.id, state=state, finished_at=workspace.ledger.clock())

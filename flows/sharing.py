@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from flows.collection import CollectionReport, Progress
 from flows.workspace import Workspace
@@ -14,9 +15,10 @@ from registry.audits.plan import Request, Response
 from registry.ledger.claims import TakenOverError, Worker
 from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import BEAT_EVERY_S
-from registry.ledger.values import Audit
+from registry.ledger.values import Audit, OpenWork
 
 WAIT_S = 1.0  # between two looks at what other workers have left
+LOOK_EVERY_S = 2.0  # between two counts of what other workers have brought in
 BLOCK = 2  # requests that are claimed at a time, for each call under way
 
 
@@ -36,17 +38,16 @@ class Share:
         audit: Audit,
         worker: Worker,
         concurrency: int,
-        work: Sequence[tuple[Request, int]],
+        work: OpenWork,
     ) -> None:
         self.workspace, self.ledger, self.audit, self.worker = workspace, workspace.ledger, audit, worker
-        indexes = [request.index for request, _ in work]
-        self.between = (min(indexes), max(indexes))
-        self.failed = any(attempt > 1 for _, attempt in work)
-        self.size, self.block = len(work), BLOCK * concurrency
+        self.between, self.failed = (work.first, work.last), work.again
+        self.size, self.block = work.size, BLOCK * concurrency
         self.attempts: dict[tuple[int, int], int] = {}
         self.lost: list[Response] = []
         self.stored = self.late = self.of_others = 0
         self.stored_before = self.ledger.answers_stored(audit.id)
+        self._looked = time.monotonic()
         self.taken_over = ""
         self._show: Callable[[], None] = lambda: None
 
@@ -70,7 +71,7 @@ class Share:
         if response.extra.get("lost"):
             self.lost.append(response)  # not an outcome of this request, which stays open for the next run
             return
-        attempt = self.attempts[response.index, response.repeat]
+        attempt = self.attempts.pop((response.index, response.repeat))
         if self.ledger.record(self.audit.id, dataclasses.replace(response, attempt=attempt)):
             self.stored += 1
         else:
@@ -89,7 +90,10 @@ class Share:
         return show
 
     def _look(self) -> None:
-        """Count what others have brought in since this process began."""
+        """Count what others have brought in since this process began; not at every block, for all answers are counted."""
+        if time.monotonic() - self._looked < LOOK_EVERY_S:
+            return
+        self._looked = time.monotonic()
         self.of_others = max(0, self.ledger.answers_stored(self.audit.id) - self.stored_before - self.stored)
 
     async def beat(self, stop: asyncio.Event) -> None:

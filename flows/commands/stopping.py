@@ -42,8 +42,7 @@ def say_left(workspace: Workspace, made: Audit) -> None:
 
 def _answers(workspace: Workspace, audit: Audit) -> tuple[int, int]:
     """Answers of an audit that are stored, without calls that failed; and how many it asks for."""
-    done = sum(answer.failure is None for answer in workspace.ledger.outcomes(audit.id))
-    return done, workspace.ledger.progress(audit.id)[1]
+    return workspace.ledger.answer_counts(audit.id).given, workspace.ledger.progress(audit.id)[1]
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from registry.ledger.opening import LedgerError
 from registry.ledger.ownership import Owner, why_gone
 from registry.ledger.service_tables import workers
 from registry.ledger.tables import audits, messages, requests, responses
+from registry.ledger.values import OpenWork
 
 _here: set[str] = set()  # workers of this process that are at work: any other of it ended while the database was away
 
@@ -205,6 +206,42 @@ class Claims(LedgerConnection):
             taken = (requests.c.worker_id.in_([other.id for other in others]), ~answered.exists())
             held = set(connection.execute(sa.select(requests.c.worker_id).where(*here, *taken).distinct()).scalars())
             return Left(False, tuple(other for other in others if other.id in held))
+
+    def open_work(self, audit_id: int, *, failed: bool = False, between: tuple[int, int] | None = None) -> OpenWork:
+        """What of an audit waits for an answer, counted by the database.
+
+        Parameters
+        ----------
+        failed : take what brought nothing but failures as open too; an audit that never got an answer is so as a whole
+        between : first and last index of the requests that are meant; None means all
+        """
+        index = requests.c.index
+        counted: dict[str, sa.ColumnElement[Any]] = {
+            "size": sa.func.count(),
+            "first": sa.func.min(index),
+            "last": sa.func.max(index),
+            "again": sa.func.max(sa.case((_answers().exists(), 1), else_=0)),
+        }
+        columns = [column.label(name) for name, column in counted.items()]
+        query = sa.select(*columns).where(*self._open(audit_id, failed, between))
+        (row,) = self._all(query)
+        if not row["size"]:
+            return OpenWork()
+        return OpenWork(size=int(row["size"]), first=row["first"], last=row["last"], again=bool(row["again"]))
+
+    def open_indexes(self, audit_id: int, *, failed: bool = False) -> list[int]:
+        """Indexes of the requests that `open_work` counts, each once, in order."""
+        index = requests.c.index.label("place")
+        query = sa.select(index).where(*self._open(audit_id, failed, None)).distinct().order_by(index)
+        return [int(row["place"]) for row in self._all(query)]
+
+    def _open(self, audit_id: int, failed: bool, between: tuple[int, int] | None) -> list[sa.ColumnElement[bool]]:
+        conditions = [requests.c.audit_id == audit_id]
+        if between is not None:
+            conditions.append(requests.c.index.between(*between))
+        good = sa.select(responses.c.id).where(responses.c.audit_id == audit_id, responses.c.failure.is_(None))
+        again = failed or not self._all(good.limit(1))
+        return [*conditions, ~(_good_answers() if again else _answers()).exists()]
 
     def answers_stored(self, audit_id: int) -> int:
         """How many answers and failures of an audit are stored, every attempt counted."""

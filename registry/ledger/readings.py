@@ -150,15 +150,23 @@ class Readings(LedgerConnection):
         return Tally(index=index, outcome=outcome, n=n, total=total, squares=squares)
 
     def cells(self, audit_id: int) -> tuple[dict[int, dict[str, str]], int]:
-        """What each prompt of an audit is about, by the index of its requests, and how many samples each has."""
+        """What each prompt of an audit is about, by the index of its requests, and how many samples each has.
+
+        Equal words are one object: the cells of a million answers are mostly the same few words.
+        """
         column = requests.c
         mine = column.audit_id == audit_id
+        pool: dict[str, str] = {}
         with self._reading() as connection:
             rows = connection.execute(
                 sa.select(column.index, column.cell).where(mine, column.repeat == 0).order_by(column.index)
-            ).all()
+            )
+            cells = {
+                int(index): {pool.setdefault(k, k): pool.setdefault(v, v) for k, v in cell.items()}
+                for index, cell in rows
+            }
             last = connection.execute(sa.select(sa.func.max(column.repeat)).where(mine)).scalar_one()
-        return {int(index): cell for index, cell in rows}, 0 if last is None else int(last) + 1
+        return cells, 0 if last is None else int(last) + 1
 
     def forget_readings(self, audit_id: int) -> None:
         """Let every answer of an audit be read again, as when a judge has said more of them."""

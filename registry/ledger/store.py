@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import itertools
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,10 +32,12 @@ from registry.ledger.spending import Spendings
 from registry.ledger.summaries import Summaries
 from registry.ledger.tables import audits, facts, messages, requests, responses
 from registry.ledger.totals import Totals
-from registry.ledger.values import AnswerOutcome, Audit
+from registry.ledger.values import AnswerCounts, Audit
 from registry.ledger.watching import Watches
 from registry.ledger.webhooks import Webhooks
 from registry.releases import ModelRelease
+
+SEALED_AT_ONCE, LOOKED_UP_AT_ONCE = 2_000, 500
 
 
 class Ledger(
@@ -111,28 +113,42 @@ class Ledger(
         return self.audit(audit_id)
 
     def _seal(self, connection: Connection, audit_id: int, work: Iterable[Request]) -> None:
-        known: dict[str, str] = {}
-        batch = []
-        for request in work:
-            content = [dict(message) for message in request.messages]
-            digest = content_hash(content) if content else None
-            if digest and digest not in known:
-                known[digest] = digest
-                if not connection.execute(sa.select(messages.c.hash).where(messages.c.hash == digest)).first():
-                    connection.execute(messages.insert().values(hash=digest, content=content))
-            batch.append(
-                {
-                    "audit_id": audit_id,
-                    "index": request.index,
-                    "repeat": request.repeat,
-                    "cell": dict(request.cell),
-                    "seed": request.seed,
-                    "expected": request.expected,
-                    "messages_hash": digest,
-                }
-            )
-        if batch:
-            connection.execute(requests.insert(), batch)
+        """Store a work list as it comes: a million requests are never in memory together."""
+        known: set[str] = set()
+        asked, last, digest = iter(work), None, None
+        while batch := list(itertools.islice(asked, SEALED_AT_ONCE)):
+            rows: list[dict[str, Any]] = []
+            fresh: dict[str, Any] = {}
+            for request in batch:
+                if request.messages is not last:  # the samples of a prompt share its messages
+                    last, content = request.messages, [dict(message) for message in request.messages]
+                    digest = content_hash(content) if content else None
+                    if digest and digest not in known:
+                        fresh[digest] = content
+                rows.append(
+                    {
+                        "audit_id": audit_id,
+                        "index": request.index,
+                        "repeat": request.repeat,
+                        "cell": dict(request.cell),
+                        "seed": request.seed,
+                        "expected": request.expected,
+                        "messages_hash": digest,
+                    }
+                )
+            self._keep_messages(connection, fresh)
+            known.update(fresh)
+            connection.execute(requests.insert(), rows)
+
+    def _keep_messages(self, connection: Connection, contents: Mapping[str, Any]) -> None:
+        """Store the messages that no audit has asked yet."""
+        hashes = sorted(contents)
+        for start in range(0, len(hashes), LOOKED_UP_AT_ONCE):
+            some = hashes[start : start + LOOKED_UP_AT_ONCE]
+            there = set(connection.execute(sa.select(messages.c.hash).where(messages.c.hash.in_(some))).scalars())
+            new = [{"hash": digest, "content": contents[digest]} for digest in some if digest not in there]
+            if new:
+                connection.execute(messages.insert(), new)
 
     def audit(self, audit_id: int) -> Audit:
         found = self._all(sa.select(audits).where(audits.c.id == audit_id))
@@ -245,11 +261,6 @@ class Ledger(
         """The answer that counts for each request: its latest attempt. Earlier ones stay in the ledger."""
         return [rows.response_from_row(row) for row in self._latest(audit_id, *responses.c)]
 
-    def outcomes(self, audit_id: int) -> list[AnswerOutcome]:
-        """What became of each request that has an answer, by its latest attempt; what the answers say is not read."""
-        names = [field.name for field in dataclasses.fields(AnswerOutcome)]
-        return [AnswerOutcome(**row) for row in self._latest(audit_id, *(responses.c[name] for name in names))]
-
     def _latest(self, audit_id: int, *columns: sa.Column[Any]) -> list[dict[str, Any]]:
         latest = (
             sa.select(responses.c.index, responses.c.repeat, sa.func.max(responses.c.attempt).label("attempt"))
@@ -260,6 +271,24 @@ class Ledger(
         same = [responses.c[name] == latest.c[name] for name in ("index", "repeat", "attempt")]
         query = sa.select(*columns).join_from(responses, latest, sa.and_(*same)).where(responses.c.audit_id == audit_id)
         return self._all(query.order_by(responses.c.index, responses.c.repeat))
+
+    def answer_counts(self, audit_id: int) -> AnswerCounts:
+        """How many requests of an audit have an answer or a recorded failure, and how many an answer; counted by the database."""
+        column = responses.c
+        good = sa.func.max(sa.case((column.failure.is_(None), 1), else_=0)).label("good")
+        by_request = sa.select(good).where(column.audit_id == audit_id).group_by(column.index, column.repeat).subquery()
+        counted = sa.select(
+            sa.func.count().label("put"), sa.func.coalesce(sa.func.sum(by_request.c.good), 0).label("given")
+        )
+        (row,) = self._all(counted.select_from(by_request))
+        return AnswerCounts(put=int(row["put"]), given=int(row["given"]))
+
+    def last_failure(self, audit_id: int) -> str:
+        """What the last call of an audit that failed came back with; empty when none failed."""
+        column = responses.c
+        query = sa.select(column.detail).where(column.audit_id == audit_id, column.failure.is_not(None))
+        rows = self._all(query.order_by(column.index.desc(), column.repeat.desc(), column.attempt.desc()).limit(1))
+        return str(rows[0]["detail"]) if rows else ""
 
     @patient
     def progress(self, audit_id: int) -> tuple[int, int]:

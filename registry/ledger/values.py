@@ -46,14 +46,32 @@ class Audit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerOutcome:
-    """What became of a request: ``failure`` is None for an answer, and ``detail`` says why there is none."""
+class AnswerCounts:
+    """Requests of an audit that were put, that is have an answer or a recorded failure, and those with an answer."""
 
-    index: int
-    repeat: int
-    attempt: int
-    failure: str | None
-    detail: str
+    put: int
+    given: int
+
+    @property
+    def failed(self) -> int:
+        """Requests that brought nothing but failures."""
+        return self.put - self.given
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OpenWork:
+    """What of an audit waits for an answer: how many requests, from which index to which.
+
+    ``again`` : whether some of them failed before; it is false where there are none.
+    """
+
+    size: int = 0
+    first: int = 0
+    last: int = -1
+    again: bool = False
+
+    def __len__(self) -> int:
+        return self.size
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

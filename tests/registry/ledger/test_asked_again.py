@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from metrics.results import Comparison, Score
-from registry.audits.plan import Outcome, Response
+from registry.audits.plan import AuditPlan, Outcome, Request, Response
+from registry.ledger.values import OpenWork
 from registry.ledger.watching import WatchKey, WatchPoint
+from registry.releases import ModelRelease
 from tests.registry.ledger.orders import ordered
 
 SCORE = Score(metric="cramers-v", dimension="gender x occupation", value=0.2, n=60, n_clusters=3)
@@ -112,13 +114,30 @@ def test_an_audit_that_is_scored_anew_waits_to_be_published_again(ledger):
     assert [row.kind for row in ledger.waiting_publications()] == ["audit", "timeline", "card"]
 
 
-def test_what_became_of_requests_is_told_without_their_answers(ledger):
+def test_what_became_of_requests_and_what_is_open_is_counted_without_their_answers(ledger):
     audit = answered(ledger)
-    failed = ("timed out", "no answer in 60 s")
-    said = [(one.index, one.repeat, one.attempt, one.failure, one.detail) for one in ledger.outcomes(audit.id)]
-    assert said == [(0, 0, 1, None, ""), (1, 0, 1, None, ""), (2, 0, 1, *failed)]
+    counts = ledger.answer_counts(audit.id)
+    assert (counts.put, counts.given, counts.failed) == (3, 2, 1)
+    assert ledger.last_failure(audit.id) == "no answer in 60 s"
+    assert ledger.open_work(audit.id) == OpenWork()
+    assert ledger.open_work(audit.id, failed=True) == OpenWork(size=1, first=2, last=2, again=True)
+    assert ledger.open_work(audit.id, failed=True, between=(0, 1)) == OpenWork()
+    assert (ledger.open_indexes(audit.id), ledger.open_indexes(audit.id, failed=True)) == ([], [2])
     again(ledger, audit)
-    assert [(one.attempt, one.failure) for one in ledger.outcomes(audit.id)][2] == (2, None)
+    assert ledger.answer_counts(audit.id).failed == 0
+    assert not ledger.open_work(audit.id, failed=True)
+
+
+def test_an_audit_without_a_single_answer_is_open_as_a_whole(ledger):
+    plan = AuditPlan(protocol="p", protocol_version="1", prompts={"a": "b"}, options={}, size=3)
+    audit = ledger.order(
+        ModelRelease(family="f", version=1, model="m"), plan, [Request(index=n, messages=()) for n in range(3)]
+    )
+    assert ledger.open_work(audit.id) == OpenWork(size=3, first=0, last=2)
+    ledger.record(audit.id, Response(index=1, failure=Outcome.TIMED_OUT, detail="slow"))
+    assert ledger.open_work(audit.id) == OpenWork(size=3, first=0, last=2, again=True)
+    ledger.record(audit.id, Response(index=0, text="hello"))
+    assert ledger.open_work(audit.id) == OpenWork(size=1, first=2, last=2)
 
 
 @pytest.mark.parametrize("times", [1, 5])
