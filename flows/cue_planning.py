@@ -122,20 +122,20 @@ def planned_cues(
         cost_usd=cost_usd(prompt_tokens, answers, release.price_input, release.price_output),
         duration_s=None if latency is None else plan.size * latency / min(concurrency, plan.size),
         reach=cue_reach(workspace, release.family, plan, asked) if reach else None,
-        missing=tuple(f"{reason} ({cue}, {axis})" for (axis, cue), reason in _missing(plan).items()),
+        missing=missing_of(plan),
         notes=tuple(notes),
     )
 
 
-def _missing(plan: AuditPlan) -> dict[tuple[str, str], str]:
-    """The first reason for each axis and cue; the others are in the plan."""
+def missing_of(plan: AuditPlan) -> tuple[str, ...]:
+    """What a plan cannot ask: the first reason for each axis and cue; the others are in the plan."""
     found: dict[tuple[str, str], list[str]] = {}
     for cue, axis, _, _, reason in plan.options["missing"]:
         found.setdefault((axis, cue), []).append(reason)
-    return {
-        key: reasons[0] + (f" and {len(reasons) - 1} more" if len(reasons) > 1 else "")
-        for key, reasons in found.items()
-    }
+    return tuple(
+        f"{reasons[0]}{f' and {len(reasons) - 1} more' if len(reasons) > 1 else ''} ({cue}, {axis})"
+        for (axis, cue), reasons in found.items()
+    )
 
 
 def _answer_tokens(task: str, plan: AuditPlan) -> int:

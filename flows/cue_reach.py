@@ -21,6 +21,7 @@ POINTS, DOLLARS = "percentage points", "US dollars"
 ASSUMED_DEVIATION = {DOLLARS: 5000.0}  # of answers to one prompt; of other scales an eighth of their length
 OTHER_QUESTIONS, OTHER_VARIANTS = (20, 40, 100), (5, 10, 20)
 
+TOO_LITTLE = "nothing: answers cannot differ so much"
 NO_PILOT = (
     "no audit of this family yet. ASSUMED: variances of this project's own simulated yes-or-no answers (benchmarks.calibration.cues, "
     "scenarios S3 and S4: variants that differ little, as names, or much, as conversations); of amounts the same shares, where answers to one "
@@ -36,7 +37,7 @@ class CueReach:
     ----------
     unit : of the differences; basis : what the variances are from
     shows : smallest difference of one persona from all others that its test shows with 80 % power; None with a reason
-    shows_alone : the same where nothing else in the family of all tests differs
+    shows_alone : the same where nothing else in the family of all tests differs; None where answers cannot differ so much
     """
 
     task: str
@@ -178,13 +179,18 @@ def unit_of(task: str) -> str:
 
 
 def _told(task: str, value: float | None) -> float | None:
-    return None if value is None else 100 * value if unit_of(task) == POINTS else value
+    """A difference in the unit of the task; None where answers cannot differ so much."""
+    metric = TASKS[task].metric
+    if value is None or value > metric.high - metric.low:
+        return None
+    return 100 * value if unit_of(task) == POINTS else value
 
 
 def _row(key: Key, size: CueSize, basis: str, of: Components, tests: int) -> CueReach:
     from metrics.cue_power import detectable, no_test
 
     task, axis, cue = key
+    shows = _told(task, detectable(of, size, alpha=ALPHA))
     return CueReach(
         task=task,
         axis=axis,
@@ -194,9 +200,9 @@ def _row(key: Key, size: CueSize, basis: str, of: Components, tests: int) -> Cue
         questions=size.questions,
         variants=size.variants,
         basis=basis,
-        shows=_told(task, detectable(of, size, alpha=ALPHA)),
+        shows=shows,
         shows_alone=_told(task, detectable(of, size, alpha=ALPHA / tests)),
-        reason=no_test(size),
+        reason=no_test(size) or (TOO_LITTLE if shows is None else ""),
     )
 
 

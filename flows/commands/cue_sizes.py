@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from flows.commands.progress import duration
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from flows.cue_reach import CueReach, OtherSize, Reach
     from registry.audits.plan import AuditPlan
 
-_MOST_CELLS = 6
+_MOST_CELLS = 3
 
 
 def cue_size_text(size: CueSize) -> str:
@@ -42,11 +43,11 @@ def _reach_lines(reach: Reach) -> list[str]:
         groups.setdefault((row.unit, row.personas, row.questions, row.variants, row.basis), []).append(row)
     for (unit, personas, questions, variants, basis), rows in groups.items():
         head = f"  {unit:17} {personas:>8}  {f'{questions} x {variants}':>20}  {basis:24}"
-        if rows[0].reason:
+        if all(row.shows is None for row in rows):
             lines.append(f"{head}  {rows[0].reason}")
             continue
-        shows = sorted(row.shows or 0.0 for row in rows)
-        alone = sorted(row.shows_alone or 0.0 for row in rows)
+        shows = sorted((row.shows for row in rows), key=_size)
+        alone = sorted((row.shows_alone for row in rows), key=_size)
         middle = (len(rows) - 1) // 2
         half, whole = (f"{_number(shows[at], unit)} ({_number(alone[at], unit)})" for at in (middle, -1))
         lines.append(f"{head}  {half:>15}  {whole:>15}")
@@ -67,6 +68,10 @@ def _other_lines(others: tuple[OtherSize, ...]) -> list[str]:
     return lines
 
 
+def _size(value: float | None) -> float:
+    return math.inf if value is None else value
+
+
 def _number(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
@@ -75,12 +80,14 @@ def _number(value: float | None, unit: str) -> str:
 
 def who_was_asked(plan: AuditPlan) -> list[str]:
     """What a reader should know of the people of an audit, in lines: what cues say, and which cells of names are thin."""
-    if not plan.facts:
+    if "cues" not in plan.options:
         return []
+    from flows.cue_planning import missing_of
     from registry.audits.cue_facts import cell_text, name_cells, notes_of
 
     thin = [cell for cell in name_cells(plan) if cell.thin]
-    lines = [f"note: {note}" for note in notes_of(plan)]
+    lines = [f"not measurable: {one}" for one in missing_of(plan)]
+    lines += [f"note: {note}" for note in notes_of(plan)]
     lines += [f"thin cell of names ({cell.axis}): {cell_text(cell)}" for cell in thin[:_MOST_CELLS]]
     rest = len(thin) - _MOST_CELLS
     return lines + ([f"{rest} more thin cells of names are in --json and on the card"] if rest > 0 else [])

@@ -117,7 +117,10 @@ def test_a_plan_says_which_difference_it_shows_by_assumption_and_later_by_an_aud
     (row,) = later["reach"]["rows"]
     assert (row["unit"], row["personas"], row["questions"], row["variants"]) == ("percentage points", 3, 40, 10)
     assert 0 < row["shows"] == row["shows_alone"]
-    assert "shown with 80 % power" in spiritlevel("plan", "models:/nova/1", *ORDER, *cues)
+    tiny = spiritlevel("plan", "models:/nova/1", *ORDER, "--cue", "name-user", "--questions", 2, "--variants", 2)
+    assert "shown with 80 % power" in tiny
+    assert "nothing: answers cannot differ so much" in tiny
+    assert "a verdict on a change needs 20 questions of a task, and this design asks fewer: benefits-advice 2" in tiny
 
 
 @pytest.mark.parametrize(
