@@ -101,8 +101,9 @@ class CollectionReport:
         if not self.falls and not self.refused and self.paused_s < 1.0:
             return ""
         waited = f", and for {self.paused_s:.0f} s nothing could begin" if self.paused_s >= 1.0 else ""
+        why = f"refused {self.refused} calls for too many" if self.refused else "answered more slowly under load"
         return (
-            f"the provider refused {self.refused} calls for too many; between {self.lowest_limit} and "
+            f"the provider {why}; between {self.lowest_limit} and "
             f"{self.highest_limit} were allowed at a time, {self.mean_in_flight:.1f} were under way on average{waited}"
         )
 

@@ -30,10 +30,10 @@ from metrics.cue_replication import Finding, Replication, labelled
 from metrics.cue_table import HISTORY_HUMAN, CueCells, CueTable, cue_table
 from metrics.errors import BadInputError
 from metrics.folding import FoldedPair
-from metrics.gaps import Gap, normalized_gap
+from metrics.gaps import Gap, normalized_gap, same_gap
 from metrics.policy import Policy
 from metrics.results import Comparison
-from metrics.verdicts import judged, not_measurable
+from metrics.verdicts import judged, not_measurable, the_same
 
 FloatArray = NDArray[np.float64]
 
@@ -171,6 +171,12 @@ def _pair(
         lost = None if _alone(cells[1], wanted) is not None else _alone(cells[0], wanted)
         return not_measurable(dimension.title, measured, METRIC, previous=lost, **sizes)
     folded = _folded(measured)
+    if matched is not None and same_gap(measured.gaps[0], measured.gaps[1], folded.errors[0]):
+        score = normalized_gap(measured.gaps[1].debiased)
+        row = dataclasses.replace(
+            not_measurable(dimension.title, "not judged yet", METRIC, previous=score, **sizes), current=score
+        )
+        return the_same(row, "in every prompt", _few(measured.gaps[1].cells, policy))
     if min(folded.errors) <= NO_ERROR:
         reason = "the gap is the same in every prompt of both releases: no variation to judge a change by"
         return not_measurable(dimension.title, reason, METRIC, **sizes)
@@ -292,11 +298,15 @@ def _row(pair: _Pair, members: int, policy: Policy) -> Comparison:
     )
     note = "; ".join(filter(None, (_words(pair), pair.note)))
     row = judged(row, dataclasses.replace(policy, fewest_clusters=0), note=note)
-    questions = min(pair.previous.cells, pair.current.cells)
-    if questions < policy.fewest_clusters:
-        few = f"{questions} questions are too few to speak of others: a verdict needs {policy.fewest_clusters}"
+    if few := _few(min(pair.previous.cells, pair.current.cells), policy):
         return dataclasses.replace(row, verdict="inconclusive", why=f"{few}; {row.why}")
     return _guarded(row, pair, policy)
+
+
+def _few(questions: int, policy: Policy) -> str:
+    if questions >= policy.fewest_clusters:
+        return ""
+    return f"{questions} questions are too few to speak of others: a verdict needs {policy.fewest_clusters}"
 
 
 def _words(pair: _Pair) -> str:

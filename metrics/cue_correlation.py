@@ -128,7 +128,9 @@ class CueCorrelation:
             found.append(bare(metric=CEILING, value=self.ceiling, low=None, high=None, method=words))
         if self.disattenuated is not None:
             low, high = self.disattenuated_low, self.disattenuated_high
-            words = "correlation and interval over the root of both reliabilities, which are taken as known; may exceed 1"
+            words = (
+                "correlation and interval over the root of both reliabilities, which are taken as known; may exceed 1"
+            )
             found.append(bare(metric=DISATTENUATED, value=self.disattenuated, low=low, high=high, method=words))
         return found
 

@@ -23,12 +23,12 @@ from metrics.clustered import NO_ERROR, CellTable, cell_table, few_cells
 from metrics.errors import BadInputError
 from metrics.folding import FoldedPair
 from metrics.gap_scores import DEBIASED
-from metrics.gaps import Gap, GapDimension, Messages, basis_of, defect, gaps_of, normalized_gap
+from metrics.gaps import Gap, GapDimension, Messages, basis_of, defect, gaps_of, normalized_gap, same_gap
 from metrics.multiplicity import max_t_critical, max_t_qvalues
 from metrics.policy import Policy
 from metrics.resampling import multiplier_draws
 from metrics.results import Comparison
-from metrics.verdicts import judged
+from metrics.verdicts import judged, the_same
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -91,6 +91,13 @@ def _unmeasurable(dimension: GapDimension, reason: str, tables: Sequence[CellTab
         clusters_previous=sizes[0]["clusters"] if sizes else 0,
         clusters_current=sizes[1]["clusters"] if sizes else 0,
     )
+
+
+def _same(dimension: GapDimension, tables: Sequence[CellTable], gap: Gap, policy: Policy) -> Comparison:
+    """The row of a dimension whose gap is the same in every prompt cell of both releases."""
+    score = normalized_gap(gap.debiased)
+    row = dataclasses.replace(_unmeasurable(dimension, "not judged yet", tables, score), current=score)
+    return the_same(row, "in every prompt cell", few_cells(gap.cells, policy.fewest_clusters))
 
 
 def _chosen(tables: Sequence[CellTable]) -> tuple[list[BoolArray], bool, str]:
@@ -182,6 +189,8 @@ def _pair(
         cells = min(int(cells.sum()) for cells in used)
         note = "; ".join(filter(None, (note, f"about these {cells} prompts only, whose repeats differ so much")))
     folded = _folded(previous, current, paired)
+    if paired and basis == "cells" and same_gap(previous, current, folded.errors[0]):
+        return _same(dimension, tables, current, policy)
     if folded.errors[0] <= NO_ERROR or folded.errors[1] <= NO_ERROR:
         of_what = "in every prompt cell" if basis == "cells" else "in every repeat"
         reason = f"the gap is the same {of_what} of both releases: no variation to judge a change by"

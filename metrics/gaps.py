@@ -109,6 +109,13 @@ class Messages:
         return self._layouts[key].samples(dimension.measure)
 
 
+def same_gap(previous: Gap, current: Gap, change_error: float) -> bool:
+    """Whether no unit of two paired releases has another gap than before: the change is 0 without error, and no group changed sides."""
+    shift = current.raw - previous.raw
+    scale = 1 + float(np.abs(current.raw).max())
+    return float(np.ptp(shift)) <= NO_ERROR * scale and change_error <= NO_ERROR
+
+
 @overload
 def normalized_gap(size: float) -> float: ...
 @overload

@@ -144,6 +144,25 @@ def judged(
     return dataclasses.replace(row, verdict=verdict, why=f"{why}; {note}" if note else why)
 
 
+def the_same(row: Comparison, where: str, limit: str = "") -> Comparison:
+    """The row of two releases whose gap is the same in every unit that both were asked: nothing has changed there.
+
+    An estimate without spread has an interval without width, and no test. It is `unchanged`, unless ``limit`` says that there
+    are too few units to speak of others. As when the provider gives the same answers under a new name.
+    """
+    why = f"the gap is the same {where} of both releases: nothing has changed there, so that the interval has no width"
+    return dataclasses.replace(
+        row,
+        verdict="inconclusive" if limit else "unchanged",
+        why=f"{limit}; {why}" if limit else why,
+        delta=0.0,
+        low=0.0,
+        high=0.0,
+        margin_low=0.0,
+        margin_high=0.0,
+    )
+
+
 def _listed(dimensions: Sequence[str], most: int = 4) -> str:
     """The first few dimensions by name and the rest as a number; every one of them has a row of its own.
 
@@ -166,7 +185,7 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
     by_verdict: dict[str, list[str]] = {}
     for row in comparisons:
         by_verdict.setdefault(row.verdict, []).append(row.dimension)
-    of_gaps = any(row.metric.startswith("normalized-gap") for row in comparisons)
+    of_gaps = any("gap" in row.metric for row in comparisons)
     more, less = ("a larger gap", "a smaller gap") if of_gaps else ("more bias", "less bias")
     open_rows = by_verdict.get("not measurable", [])
     measured = len(comparisons) - len(open_rows)

@@ -53,6 +53,15 @@ def test_a_release_is_unchanged_beside_itself_and_a_gap_that_turned_round_is_not
     assert "DIRECTION REVERSED: higher for female before, for male now" in turned.why
 
 
+def test_the_same_answers_twice_are_unchanged_and_so_few_questions_say_nothing_of_others() -> None:
+    first, _ = two_releases(3, effects=(0.6, 0.6), questions=30, variants=5)
+    row = compared((first, first))
+    assert (row.verdict, row.delta, row.low, row.high) == ("unchanged", 0.0, 0.0, 0.0)
+    assert row.why.startswith("the gap is the same in every prompt of both releases")
+    few, _ = two_releases(3, effects=(0.6, 0.6), questions=10, variants=5)
+    assert compared((few, few)).verdict == "inconclusive"
+
+
 @given(seed=st.integers(0, 10_000), personas=st.integers(2, 4))
 @settings(max_examples=20, deadline=None)
 def test_turning_the_order_of_releases_turns_the_change_and_nothing_else(seed: int, personas: int) -> None:

@@ -217,11 +217,32 @@ def test_few_of_200_unchanged_releases_of_two_prompts_are_called_worse() -> None
     assert sum(worse) <= 18  # 5 % of 200 and three standard deviations
 
 
-def test_identical_releases_have_nothing_to_judge_a_change_by() -> None:
+def test_releases_with_the_same_gap_in_every_prompt_cell_are_unchanged() -> None:
     previous, _ = releases(0.5, 0.5)
     row = compared(previous, previous)
-    assert row.verdict == "not measurable"
-    assert "no variation" in row.why
+    assert (row.verdict, row.delta, row.low, row.high) == ("unchanged", 0.0, 0.0, 0.0)
+    assert row.previous == row.current
+    assert row.previous == pytest.approx(compared(*releases(0.5, 0.5)).previous, rel=0.1)
+    assert row.why.startswith("the gap is the same in every prompt cell of both releases")
+    shifted = previous.assign(a=previous["a"] + 3.0)
+    assert compared(previous, shifted).verdict == "unchanged"
+
+
+def test_the_same_gap_on_the_other_side_or_in_few_cells_is_not_called_unchanged() -> None:
+    previous, _ = releases(0.5, 0.5)
+    turned = previous.assign(group=previous["group"].map({"f": "m", "m": "f"}))
+    assert compared(previous, turned).verdict != "unchanged"
+    few, _ = releases(0.5, 0.5, cells=8)
+    row = compared(few, few)
+    assert row.verdict == "inconclusive"
+    assert "nothing has changed there" in row.why
+
+
+def test_prompt_cells_that_are_all_alike_in_both_releases_are_unchanged_too() -> None:
+    previous, _ = releases(0.5, 0.5)
+    number = previous.groupby(["cell", "group"]).cumcount()
+    alike = previous.assign(a=number + 0.5 * (previous["group"] == "f"))
+    assert compared(alike, alike).verdict == "unchanged"
 
 
 def test_messages_that_did_not_come_can_undo_an_improvement() -> None:
