@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
+import re
 import string
 import tomllib
 from collections import Counter
@@ -27,6 +28,8 @@ from metrics.errors import BadInputError
 STANDALONE, CONTEXT_RICH = "standalone", "context-rich"
 MODES = (STANDALONE, CONTEXT_RICH)
 DEFAULT_DOMAIN = "climate"
+ATTRIBUTE = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # the name of an audience attribute
+TAKEN = frozenset({"mode", "stance", "theme", "region", "cell", "text"})
 LONGEST_TEXT = 300  # characters of a phrase or theme
 MOST_CELLS = 20_000
 
@@ -283,8 +286,11 @@ def _audience(found: tuple[str, dict[str, Any]]) -> Audience:
     if len(set(groups.values())) < len(groups):
         raise BadInputError(f"{place}: two groups have the same phrase, so that a prompt could not tell them apart")
     name = _text(place, values, "name")
-    if name in {"mode", "stance", "theme", "region"} or " x " in name:
-        raise BadInputError(f"{place}: an audience attribute cannot be named {name!r}")
+    if not ATTRIBUTE.fullmatch(name) or name in TAKEN:
+        raise BadInputError(
+            f"{place}: an audience attribute cannot be named {name!r}: it is lower-case letters, digits and hyphens, such as "
+            f"age-group, and none of {', '.join(sorted(TAKEN))}"
+        )
     return Audience(
         name=name,
         title=_text(place, values, "title"),
@@ -354,13 +360,16 @@ def _tables(place: str, values: Mapping[str, Any], name: str) -> Iterator[Mappin
 
 def _text(place: str, values: Mapping[str, Any], name: str, longest: int = LONGEST_TEXT) -> str:
     text = values.get(name)
+    lines = longest > LONGEST_TEXT  # a prompt or a source may have several
     if (
         not isinstance(text, str)
         or not text.strip()
         or len(text) > longest
-        or (longest == LONGEST_TEXT and "\n" in text)
+        or not (text.replace("\n", " ").replace("\t", " ") if lines else text).isprintable()
     ):
-        raise BadInputError(f"{place}: {name!r} should be a text of 1 to {longest} characters, not {text!r:.80}")
+        raise BadInputError(
+            f"{place}: {name!r} should be a printable text of 1 to {longest} characters, not {text!r:.80}"
+        )
     return text.strip()
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metrics.errors import BadInputError
-from registry.audits.design import CONTEXT_RICH, MODES
+from registry.audits.design import ATTRIBUTE, CONTEXT_RICH, MODES, TAKEN
 from registry.audits.plan import Request, Response
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 50
 LONGEST_LABEL = 200
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_TAKEN = frozenset({"mode", "stance", "theme", "region", "cell", "text"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +95,10 @@ def _refuse_names(columns: MessageColumns) -> None:
             named = ", ".join(columns.groups)
             raise BadInputError(f"groups of {name!r} cannot be renamed: the messages are compared by {named}")
     for name in columns.groups:
-        if not _NAME.fullmatch(name) or name in _TAKEN:
+        if not ATTRIBUTE.fullmatch(name) or name in TAKEN:
             raise BadInputError(
                 f"an audience attribute is named with lower-case letters, digits and hyphens, such as age-group, and is none of "
-                f"{', '.join(sorted(_TAKEN))}; not {name!r}"
+                f"{', '.join(sorted(TAKEN))}; not {name!r}"
             )
 
 
@@ -164,7 +162,7 @@ def _read(name: str, table: pd.DataFrame, columns: MessageColumns) -> MessageFil
     for attribute, found in groups.items():
         if not 2 <= len(found) <= MOST_GROUPS:
             raise BadInputError(
-                f"{name}: {attribute} has {len(found)} groups ({', '.join(found[:5])}); 2 to {MOST_GROUPS} can be compared"
+                f"{name}: {attribute} has {len(found)} group{'s' * (len(found) != 1)} ({', '.join(found[:5])}); 2 to {MOST_GROUPS} can be compared"
             )
     requests, responses = [], []
     for index, text in enumerate(table[columns.text]):

@@ -246,7 +246,7 @@ def test_hostile_texts_and_group_names_are_data(spiritlevel, quiet, tmp_path):
         (("--text", "body", "--group", "sex", "--only", "model=newest"), "no row with model = 'newest'"),
         (("--text", "body", "--group", "sex", "--only", "model"), "--only takes COLUMN=VALUE"),
         (("--text", "body", "--group", "mode=sex"), "is none of"),
-        (("--text", "body", "--group", "model", "--only", "model=old"), "model has 1 groups (old)"),
+        (("--text", "body", "--group", "model", "--only", "model=old"), "model has 1 group (old)"),
         (
             ("--text", "body", "--group", "sex", "--mode-column", "topic"),
             "a mode is standalone or context-rich, not '0'",

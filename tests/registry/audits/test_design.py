@@ -134,6 +134,8 @@ def test_a_plan_brings_its_design_back_without_the_files():
         (AUDIENCE + GROUPS.replace("faith b", "faith a"), "the same phrase"),
         (AUDIENCE + GROUPS.replace("phrase", "phrases"), "unknown field 'phrases'; did you mean 'phrase'"),
         (AUDIENCE.replace('"religion"', '"stance"', 1) + GROUPS, "cannot be named 'stance'"),
+        (AUDIENCE.replace('"religion"', '"../../x"', 1) + GROUPS, "it is lower-case letters, digits and hyphens"),
+        (AUDIENCE + GROUPS.replace('phrase = "', 'phrase = "\\u001b[2J', 1), "should be a printable text"),
         ("name = ", "is no TOML file"),
     ],
 )
@@ -152,7 +154,7 @@ def test_a_file_that_is_no_audience_is_refused_with_its_place(tmp_path, text, to
         (('["pay"]', "[]"), "an empty design: 'themes'"),
         (('regions = ["north"]', "regions = 3"), "an empty design: 'regions'"),
         (("standalone", "alone"), "needs a text for each of standalone and context-rich"),
-        (('name = "apply"', 'name = ""'), "'name' should be a text"),
+        (('name = "apply"', 'name = ""'), "'name' should be a printable text"),
     ],
 )
 def test_a_file_that_is_no_domain_is_refused_with_its_place(tmp_path, change, told):
