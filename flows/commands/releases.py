@@ -55,9 +55,12 @@ def add(
 
     Without a key: spiritlevel release add small --base-url embedded:smollm2-135m-instruct-q4_1
     """
+    from flows.ordering import EMBEDDED_SCHEME
     from registry.releases import is_floating
 
     model = _requested(model, base_url)
+    if (base_url or "").startswith(EMBEDDED_SCHEME):  # it runs here: nobody charges for a token
+        price_input, price_output = price_input or 0.0, price_output or 0.0
     with workspace_of(home) as workspace:
         release = workspace.releases.add(
             family,

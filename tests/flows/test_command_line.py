@@ -63,6 +63,7 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(spiritlevel, arguments,
 def test_an_embedded_model_needs_no_second_name(spiritlevel):
     out = spiritlevel("release", "add", "small", "--base-url", "embedded:smollm2-135m-instruct-q4_0")
     assert out == "registered models:/small/1 (smollm2-135m-instruct-q4_0)\n"
+    assert spiritlevel.json("release", "show", "models:/small/1")["price_output"] == 0
 
 
 def test_a_key_given_as_the_name_of_its_variable_is_refused_and_not_repeated(spiritlevel):
