@@ -82,6 +82,7 @@ PERSONA_CUES = CueInstrument(
         "cue-explicitness",
         "cue-paper",
         "cue-correlations",
+        "ratings",
     ),
     sheets=("cues.css",),
     content_warning=(

@@ -12,12 +12,12 @@ from metrics.results import Score
 NAME, TITLE = "ratings", "What a judge model says"
 _QUALITY = {
     "judge-agreement": "Agreement with the gold set (kappa)",
-    "judge-readable": "Messages with an answer that can be read",
+    "judge-readable": "Texts with an answer that can be read",
     "judge-swap": "Matched gold texts answered differently when only the audience differs",
     "judge-swap-difference": "Mean step between matched gold texts (second audience minus first)",
 }
 _MEANING = (
-    "A second model reads each message and gives one answer under a rubric. Its gold set, written with this product and not "
+    "A second model reads each text and gives one answer under a rubric. Its gold set, written with this product and not "
     "externally reviewed, is asked in every audit: below a kappa of .6 nothing is concluded. Matched gold texts differ in the "
     "audience only; a judge that answers them differently adds its own treatment of audiences to what stands below."
 )
@@ -30,9 +30,9 @@ _ADJUSTED = (
 def ratings_section(card: ModelCard) -> Section:
     """How well the judge did on its gold set, and the answers by group."""
     found = [score for score in card.scores if _rubric(score)]
-    if not found:
-        return Section(NAME, TITLE, (Paragraph("not measured: this audit has nothing that a judge rates."),))
     quality = [score for score in card.scores if score.metric in _QUALITY]
+    if not found and not quality:
+        return Section(NAME, TITLE, (Paragraph("not measured: this audit has nothing that a judge rates."),))
     blocks: list[Block] = [Paragraph(_MEANING)] if quality else []
     if quality:
         blocks.append(_quality_table(quality))
@@ -68,7 +68,7 @@ def _quality_table(found: list[Score]) -> Table:
         for score in found
     )
     columns = ("Rubric", "What speaks for the judge", "Value (95 % interval), n", "n (texts)")
-    return Table("judge-table", "The judge on its gold set, and on the messages", columns, rows)
+    return Table("judge-table", "The judge on its gold set, and on the texts", columns, rows)
 
 
 def _tables(card: ModelCard, name: str, found: list[Score]) -> list[Block]:

@@ -86,7 +86,10 @@ def why_not_comparable(previous: Audit, current: Audit) -> str | None:
             parts.append(name.replace("_", " ") + shown)
     if previous.plan.sampling != current.plan.sampling:
         parts.append(f"sampling ({previous.plan.sampling.parameters()} and {current.plan.sampling.parameters()})")
-    return f"audits {previous.id} and {current.id} asked different things: {', '.join(parts)}"
+    hint = ""
+    if "imported" in (previous.source, current.source) and any(part.startswith("groups of") for part in parts):
+        hint = "; import both with the same groups: --rename, --only and --group of 'spiritlevel import' make them so"
+    return f"audits {previous.id} and {current.id} asked different things: {', '.join(parts)}{hint}"
 
 
 def _other_options(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

@@ -55,6 +55,7 @@ def tallied_reading(
         requested_model=release.model if audit.source == "live" else None,
         price_input=release.price_input,
         price_output=release.price_output,
+        ratings=ratings,
     )
     return reading
 

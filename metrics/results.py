@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-METRICS_VERSION = "2"
+METRICS_VERSION = "3"
 """Part of every scoring version: raised when a metric would give another number for the same answers."""
 
 VERDICTS = ("regressed", "improved", "unchanged", "inconclusive", "not measurable")

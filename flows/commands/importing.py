@@ -46,7 +46,10 @@ def import_command(
         typer.Option(help="Messages: column that says standalone or context-rich. Default: all context-rich."),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Messages: COLUMN=VALUE that rows must have, such as model=gpt-4o.")
+        list[str] | None,
+        typer.Option(
+            help="Messages: COLUMN=VALUE that rows must have, such as model=gpt-4o; again for another value or column."
+        ),
     ] = None,
     json: JsonOption = False,
     home: HomeOption = None,
@@ -107,9 +110,22 @@ def _message_columns(
         groups=chosen,
         cell=cell,
         mode=mode,
-        only=dict(item.split("=", 1) for item in only or ()),
+        only=_only(only or ()),
         renamed=_renamed(renamed or ()),
     )
+
+
+def _only(options: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """``model=old`` by column; several values of one column stand beside each other.
+
+    >>> _only(["model=old", "topic=tax", "topic=rent"])
+    {'model': ('old',), 'topic': ('tax', 'rent')}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for option in options:
+        column, value = option.split("=", 1)
+        found[column] = (*found.get(column, ()), value)
+    return found
 
 
 def _renamed(options: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -69,6 +69,9 @@ def rate(
         _say(workspace, audit, made)
         if not made.complete:
             raise typer.Exit(Exit.INCONCLUSIVE)
+        for score in result.scored.scores:
+            if score.dimension in made.asked and score.value is None:
+                say(f"{score.dimension}: nothing is concluded: {score.reason}")
         finish(result, found.uri, name, json)
 
 

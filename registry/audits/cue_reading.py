@@ -14,6 +14,8 @@ from registry.audits.plan import Outcome
 if TYPE_CHECKING:
     import pandas as pd
 
+    from metrics.results import Score
+
 LABELS = ("task", "cue", "axis", "persona", "question", "variant")
 SUMS = ("n", "total", "squares", "excluded")
 _OK = str(Outcome.OK)
@@ -69,6 +71,7 @@ class CueReading:
         has, and ``age_known``, the share of the name's bearers whom its mean age is known of
     channels : what came back besides the scores
     options : of the plan
+    judge : how far the judge can be relied on that rated texts; empty where none did
     """
 
     frame: pd.DataFrame
@@ -76,6 +79,7 @@ class CueReading:
     fillers: pd.DataFrame
     channels: Channels
     options: Mapping[str, Any]
+    judge: tuple[Score, ...] = ()
 
 
 def cue_reading(
@@ -85,6 +89,7 @@ def cue_reading(
     options: Mapping[str, Any],
     *,
     names: Sequence[NameCell] = (),
+    judge: tuple[Score, ...] = (),
     requested_model: str | None = None,
     price_input: float | None = None,
     price_output: float | None = None,
@@ -93,7 +98,7 @@ def cue_reading(
 
     Parameters
     ----------
-    cells : index of a request -> its cell; names : the cells of names that the plan tells
+    cells : index of a request -> its cell; names : the cells of names that the plan tells; judge : of `Ratings.quality`
     """
     import pandas as pd
 
@@ -112,7 +117,7 @@ def cue_reading(
     fillers = _with_cells(fillers.reset_index(drop=True), names)
     outcomes = _outcomes(known, told, calls)
     channels = _channels(outcomes, calls, requested_model, price_input, price_output)
-    return CueReading(frame.reset_index(drop=True), outcomes, fillers, channels, options)
+    return CueReading(frame.reset_index(drop=True), outcomes, fillers, channels, options, judge)
 
 
 def _with_cells(fillers: pd.DataFrame, names: Sequence[NameCell]) -> pd.DataFrame:

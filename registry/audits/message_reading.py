@@ -90,23 +90,15 @@ class MessageReading:
 
     def rated(self, rubrics: Sequence[Rubric], unasked: str) -> list[Rated]:
         """What a judge said about the usable messages under each rubric; ``unasked`` : why it was not asked, if it was not."""
-        from metrics.rater import GoldAnswers
         from metrics.rating_scores import Rated
+        from registry.audits.rating import Ratings
 
-        found = []
+        texts, found = list(self.usable["text"]), []
         for rubric in rubrics:
             said = self.ratings.get(rubric.name)
-            gold = said.gold if said is not None else ()
-            answers = GoldAnswers(
-                answers=tuple(rubric.answers),
-                ordered=rubric.ordered,
-                text=tuple(one.gold.number for one in gold),
-                wanted=tuple(one.gold.answer for one in gold),
-                given=tuple(one.given for one in gold),
-            )
-            given = said.of(list(self.usable["text"])) if said is not None else [None] * len(self.usable)
-            missing = "" if said is not None else unasked
-            found.append(Rated(name=rubric.name, gold=answers, given=given, missing=missing))
+            missing = said.mixed if said is not None else unasked
+            said = said or Ratings(rubric=rubric)
+            found.append(Rated(name=rubric.name, gold=said.gold_answers, given=said.of(texts), missing=missing))
         return found
 
     @cached_property

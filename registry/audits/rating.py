@@ -9,9 +9,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling
 from registry.audits.rubric import GoldText, Rubric
+
+if TYPE_CHECKING:
+    from metrics.rater import GoldAnswers
+    from metrics.results import Score
 
 PROTOCOL, PROTOCOL_VERSION = "ratings", "1"
 
@@ -62,7 +68,7 @@ class GoldRating:
     given: str | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Ratings:
     """What a judge said under one rubric.
 
@@ -83,6 +89,53 @@ class Ratings:
     def of(self, texts: Sequence[str]) -> list[str | None]:
         """The answer about each text, None where there is none."""
         return [self.answers.get(text_key(text)) for text in texts]
+
+    @property
+    def gold_answers(self) -> GoldAnswers:
+        """What was said about the gold set, as `metrics.rater` takes it."""
+        from metrics.rater import GoldAnswers
+
+        return GoldAnswers(
+            answers=tuple(self.rubric.answers),
+            ordered=self.rubric.ordered,
+            text=tuple(one.gold.number for one in self.gold),
+            wanted=tuple(one.gold.answer for one in self.gold),
+            given=tuple(one.given for one in self.gold),
+        )
+
+    @property
+    def mixed(self) -> str:
+        """Why the answers are of no one judge, in words; empty when one model gave them."""
+        if len(self.served) < 2:
+            return ""
+        return (
+            f"the judge answered as more than one model ({', '.join(self.served)}), so that its answers are of neither; name a "
+            f"judge that stays the same"
+        )
+
+    @cached_property
+    def distrusted(self) -> str:
+        """Why nothing is concluded from the judge's answers, in words; empty when its gold set speaks for it."""
+        from metrics.rater import distrust, judge_agreement
+
+        gold = self.gold_answers
+        return self.mixed or distrust(gold, judge_agreement(gold, self.rubric.name))
+
+    def quality(self) -> list[Score]:
+        """How far the judge can be relied on: agreement with its gold set, and what it does to matched pairs.
+
+        Where nothing is concluded from its answers there is a row without a number, and the reason.
+        """
+        from metrics.rater import judge_agreement, judge_swap
+        from metrics.rating_scores import RATING
+        from metrics.results import Score
+
+        gold, name = self.gold_answers, self.rubric.name
+        rows = [judge_agreement(gold, name), *judge_swap(gold, name)]
+        if self.distrusted:
+            metric, reason = f"{name}{RATING}", self.distrusted
+            rows.append(Score(metric=metric, dimension=name, value=None, n=0, n_clusters=0, reason=reason))
+        return rows
 
 
 def read_ratings(

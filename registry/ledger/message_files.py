@@ -33,7 +33,7 @@ class MessageColumns:
     cell : column of what messages are about, whose values are the clusters; None: all are about one thing, and what is found
         is about these messages only
     mode : column that says ``standalone`` or ``context-rich``; None: all are context-rich
-    only : column -> value; rows with another one are left out, such as those of other models
+    only : column -> values; rows with another one are left out, such as those of other models
     renamed : audience attribute -> a group as the table has it -> as it is to be called, so that two tables say the same
     """
 
@@ -41,12 +41,13 @@ class MessageColumns:
     groups: Mapping[str, str]
     cell: str | None = None
     mode: str | None = None
-    only: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    only: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values: part of what makes two imports of one file the same audit."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if name != "renamed" or value}
+        values = {name: value for name, value in dataclasses.asdict(self).items() if name != "renamed" or value}
+        return values | {"only": {name: some[0] if len(some) == 1 else list(some) for name, some in self.only.items()}}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +79,12 @@ def messages_from(path: Path, columns: MessageColumns) -> MessageFile:
             f"{path.name} has no column {missing[0]!r}; it has {', '.join(map(str, list(table.columns)[:20]))}. Say which column is "
             f"which with --text, --group, --cell, --mode-column and --only"
         )
-    for column, value in columns.only.items():
-        table = table[table[column].astype("str") == value]
-        if table.empty:
-            raise BadInputError(f"{path.name} has no row with {column} = {value!r}")
+    for column, values in columns.only.items():
+        kept = table[table[column].astype("str").isin(values)]
+        missing = [value for value in values if not (kept[column].astype("str") == value).any()]
+        if missing:
+            raise BadInputError(f"{path.name} has no row with {column} = {missing[0]!r}")
+        table = kept
     return _read(path.name, table.reset_index(drop=True), columns)
 
 

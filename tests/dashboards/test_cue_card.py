@@ -55,6 +55,7 @@ _SECTIONS = [
     "Do explicit cues move answers more?",
     "As the paper counts",
     "Do cues give the same picture?",
+    "What a judge model says",
     "History of the family",
     "How it was asked",
     "Tokens and cost",

@@ -83,6 +83,39 @@ def test_a_judge_that_guesses_gives_its_agreement_and_no_number(spiritlevel, stu
     assert not [key for key in found if key[0] == "emotion-share" and key[2]]
 
 
+ISSUES = ("--protocol", "persona-cues", "--task", "issue-writing", "--task", "benefits-advice", "--axis", "gender")
+FEW = ("--cue", "explicit-mention-user", "--questions", 4, "--variants", 2, "--samples", 1)
+
+
+def test_the_stance_of_texts_on_issues_is_read_as_far_as_the_judge_agrees_with_its_gold_set(spiritlevel, stub):
+    configured(spiritlevel)
+    registered(spiritlevel, stub)
+    found = scores(spiritlevel.json("audit", "models:/nova/1", *ISSUES, *FEW, code=None))
+    assert found["judge-agreement", "stance", ""]["value"] == 1.0
+    assert 1 <= found["result-metric", "issue-writing x gender, explicit-mention-user", "female"]["value"] <= 5
+    card = spiritlevel("card", "nova")
+    assert "Agreement with the gold set (kappa)" in card
+    spiritlevel("release", "add", "judges", "--model", "guess-2026-01-01", "--base-url", stub.base_url)
+    configured(spiritlevel, "models:/judges/2")
+    again = spiritlevel.json("audit", "models:/nova/1", *ISSUES, *FEW, code=None)
+    found = scores(again)
+    assert found["judge-agreement", "stance", ""]["value"] < 0.6
+    assert "agrees with its gold set only to kappa" in found["stance-rating", "stance", ""]["reason"]
+    assert found["result-metric", "issue-writing x gender, explicit-mention-user", "female"]["value"] is None
+    assert found["result-metric", "benefits-advice x gender, explicit-mention-user", "female"]["value"] is not None
+
+
+def test_a_judge_that_answers_as_two_models_is_told_and_nothing_is_concluded(spiritlevel):
+    configured(spiritlevel)
+    with StubServer(models=MODELS, served=("one-2026-01-01", "two-2026-02-02")) as server:
+        registered(spiritlevel, server)
+        made = spiritlevel.json("audit", "models:/nova/1", *ORDER, code=None)
+        spiritlevel("rate", "models:/nova/1", "--protocol", "targeted-messages", code=None)
+    row = scores(made)["emotion-share", "emotion", ""]
+    assert row["reason"].startswith("the judge answered as more than one model (one-2026-01-01, two-2026-02-02)")
+    assert "emotion: nothing is concluded: the judge answered as more than one model" in spiritlevel.stderr
+
+
 def test_imported_texts_are_rated_when_somebody_says_so_and_the_command_goes_on_after_a_stop(
     spiritlevel, stub, tmp_path
 ):

@@ -225,7 +225,8 @@ class PersonaCues:
         if not task.rubric or answer.outcome != "ok":
             return answer
         said = ratings.get(task.rubric)
-        rating = said.of([task.judged_text(question, answer)])[0] if said is not None else None
+        trusted = said is not None and not said.distrusted
+        rating = said.of([task.judged_text(question, answer)])[0] if said is not None and trusted else None
         return task.judged(question, answer, rating, paper=paper)
 
     def rated_texts(
@@ -246,10 +247,12 @@ class PersonaCues:
         cells: Mapping[int, Mapping[str, str]],
         sums: Sums,
         calls: Calls,
+        ratings: Mapping[str, Ratings] | None = None,
         **about: Any,
     ) -> CueReading:
         """The reading of an audit's sums; ``about`` : requested model and prices, as of `cue_reading`."""
-        return cue_reading(cells, sums, calls, plan.options, names=name_cells(plan), **about)
+        judge = tuple(score for _, said in sorted((ratings or {}).items()) for score in said.quality())
+        return cue_reading(cells, sums, calls, plan.options, names=name_cells(plan), judge=judge, **about)
 
     def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
         """Answers freeze no list."""
@@ -276,16 +279,17 @@ class PersonaCues:
         return _dimensions((plan or self.plan()).options)
 
     def scores(self, reading: CueReading, names: Sequence[str], *, seed: int = 0) -> list[Score]:
-        """All scores of an audit; see `metrics.cue_audit`."""
+        """All scores of an audit; see `metrics.cue_audit`. Of a judge also how far it can be relied on (`metrics.rater`)."""
         from metrics.cue_audit import audit_scores
 
-        return audit_scores(
+        found = audit_scores(
             reading.frame,
             _dimensions(reading.options),
             bounds=_bounds(reading),
             explicitness={name: float(CUES[name].explicitness) for name in CUES},
             seed=seed,
         )
+        return [*found, *reading.judge]
 
     def compare(
         self, previous: CueReading, current: CueReading, names: Sequence[str], policy: Policy
@@ -322,6 +326,7 @@ class PersonaCues:
             pd.concat([reading.fillers for reading in readings], ignore_index=True).drop_duplicates(),
             pooled_channels([reading.channels for reading in readings]),
             first.options,
+            first.judge,
         )
 
     def split_check(
