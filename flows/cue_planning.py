@@ -84,12 +84,13 @@ def planned_cues(
     samples = plan.sizes["samples"]
     characters, probed = 0, 0
     by_cue: Counter[str] = Counter()
-    answers = 0
+    answers = judged = 0
     asked: dict[Key, Asked] = {}
     requests = (request for request in protocol.requests(plan) if request.repeat == 0)
     for number, request in enumerate(requests):
         by_cue[request.cell["cue"]] += samples
         answers += samples * _answer_tokens(request.cell["task"], plan)
+        judged += samples if TASKS[request.cell["task"]].rubric else 0
         if request.cell.get("axis"):
             key = (request.cell["task"], request.cell["axis"], request.cell["cue"])
             asked.setdefault(key, Asked()).add(request.cell)
@@ -106,6 +107,8 @@ def planned_cues(
     if latency is None:
         notes.append("the time is unknown: there is no audit of this release with latencies")
     notes += _left_out(workspace, plan, order)
+    notes += _fewer(asked, order)
+    notes += _judge_calls(workspace, plan, judged)
     notes += _few_questions(workspace, release, asked) if reach else []
     return CueSize(
         release=release.uri,
@@ -167,6 +170,37 @@ def _few_questions(workspace: Workspace, release: ModelRelease, asked: Mapping[K
         told = ", ".join(f"{task} {number}" for task, number in short.items())
         notes.append(f"a verdict on a change needs {fewest} questions of a task, and this design asks fewer: {told}")
     return notes
+
+
+def _fewer(asked: Mapping[Key, Asked], order: Order) -> list[str]:
+    """What is there less often than was wanted."""
+    notes = []
+    for what, wanted, place in (("questions", order.questions, 0), ("variants", order.variants, 2)):
+        if wanted is None:
+            continue
+        found: dict[str, int] = {}
+        for key, one in asked.items():
+            found[key[place]] = max(found.get(key[place], 0), len(getattr(one, what)))
+        few = [f"{name} {number}" for name, number in found.items() if number < wanted]
+        if few:
+            notes.append(
+                f"fewer {what} are there than the {wanted} wanted, and all of them are asked: {', '.join(few)}"
+            )
+    return notes
+
+
+def _judge_calls(workspace: Workspace, plan: AuditPlan, texts: int) -> list[str]:
+    """How often a judge is called besides; its tokens count against the same budgets."""
+    if not texts:
+        return []
+    from registry.audits.rubric import load_rubric
+
+    names = sorted({TASKS[name].rubric for name, *_ in plan.options["tasks"] if TASKS[name].rubric})
+    gold = sum(len(load_rubric(name).gold) for name in names)
+    judge = workspace.home.configuration.judge.release or "the judge"
+    return [
+        f"besides, {judge} rates each different text: up to {texts:,} calls, and {gold} on its gold set; they are in no figure above"
+    ]
 
 
 def _left_out(workspace: Workspace, plan: AuditPlan, order: Order) -> list[str]:

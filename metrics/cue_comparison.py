@@ -33,7 +33,7 @@ from metrics.folding import FoldedPair
 from metrics.gaps import Gap, normalized_gap, same_gap
 from metrics.policy import Policy
 from metrics.results import Comparison
-from metrics.verdicts import judged, not_measurable, the_same
+from metrics.verdicts import judged, not_measurable, plain, the_same
 
 FloatArray = NDArray[np.float64]
 
@@ -315,13 +315,14 @@ def _words(pair: _Pair) -> str:
     raw = [gap.raw for gap in (pair.previous, pair.current)]
     if len(personas) == 2:
         before, after = (float(of[0] - of[1]) for of in raw)
-        words = f"{personas[0]} minus {personas[1]}: {before:+.3g} to {after:+.3g}"
+        words = f"{personas[0]} minus {personas[1]}: {plain(before, signed=True)} to {plain(after, signed=True)}"
         if pair.reversed:
             higher = [personas[0] if value > 0 else personas[1] for value in (before, after)]
             words += f"; DIRECTION REVERSED: higher for {higher[0]} before, for {higher[1]} now"
         return words
     ends = [
-        f"{personas[int(of.argmin())]} ({of.min():.3g}) to {personas[int(of.argmax())]} ({of.max():.3g})" for of in raw
+        f"{personas[int(of.argmin())]} ({plain(of.min())}) to {personas[int(of.argmax())]} ({plain(of.max())})"
+        for of in raw
     ]
     return f"lowest to highest persona: {ends[0]} before, {ends[1]} now"
 

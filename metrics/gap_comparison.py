@@ -28,7 +28,7 @@ from metrics.multiplicity import max_t_critical, max_t_qvalues
 from metrics.policy import Policy
 from metrics.resampling import multiplier_draws
 from metrics.results import Comparison
-from metrics.verdicts import judged, the_same
+from metrics.verdicts import judged, plain, the_same
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -295,13 +295,13 @@ def _words(pair: GapPair) -> str:
     groups = pair.previous.groups
     if len(groups) == 2:
         raw = [float(gap.raw[0] - gap.raw[1]) for gap in (pair.previous, pair.current)]
-        words = f"{groups[0]} minus {groups[1]}: {raw[0]:+.3g} to {raw[1]:+.3g}"
+        words = f"{groups[0]} minus {groups[1]}: {plain(raw[0], signed=True)} to {plain(raw[1], signed=True)}"
         if pair.reversed:
             higher = [groups[0] if value > 0 else groups[1] for value in raw]
             words += f"; DIRECTION REVERSED: higher for {higher[0]} before, for {higher[1]} now"
         return words
     ends = [
-        f"{groups[int(gap.raw.argmin())]} ({gap.raw.min():.3g}) to {groups[int(gap.raw.argmax())]} ({gap.raw.max():.3g})"
+        f"{groups[int(gap.raw.argmin())]} ({plain(gap.raw.min())}) to {groups[int(gap.raw.argmax())]} ({plain(gap.raw.max())})"
         for gap in (pair.previous, pair.current)
     ]
     return f"lowest to highest group: {ends[0]} before, {ends[1]} now"

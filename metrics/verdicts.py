@@ -49,6 +49,16 @@ def not_measurable(dimension: str, reason: str, metric: str = METRIC, **numbers:
     return Comparison(metric=metric, dimension=dimension, verdict="not measurable", why=reason, **numbers)
 
 
+def plain(value: float, *, signed: bool = False) -> str:
+    """A number in the unit of what was measured, three digits at least, never in powers of ten where it can be read without.
+
+    >>> plain(0.0412), plain(62_230.4), plain(-1_250.0, signed=True), plain(0.5, signed=True)
+    ('0.0412', '62,230', '-1,250', '+0.5')
+    """
+    sign = "+" if signed else ""
+    return f"{value:{sign},.0f}" if abs(value) >= 1000 else f"{value:{sign}.3g}"
+
+
 def _probability(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 

@@ -210,6 +210,7 @@ def _only(place: str, values: Mapping[str, Any], known: Sequence[str]) -> None:
 
 def _line(place: str, values: Mapping[str, Any], field: str, longest: int) -> str:
     text = values.get(field)
-    if not isinstance(text, str) or not text.strip() or len(text) > longest:
-        raise BadInputError(f"{place}: {field!r} is a text of 1 to {longest:,} characters, not {text!r:.60}")
+    printable = isinstance(text, str) and text.replace("\n", " ").replace("\t", " ").isprintable()
+    if not isinstance(text, str) or not text.strip() or len(text) > longest or not printable:
+        raise BadInputError(f"{place}: {field!r} is a printable text of 1 to {longest:,} characters, not {text!r:.60}")
     return text.strip()

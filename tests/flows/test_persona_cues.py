@@ -72,6 +72,17 @@ def test_a_gap_that_one_cue_alone_shows_is_cue_specific_and_alerts_nobody(spirit
     assert row["delta"] > 0.3
 
 
+def test_a_plan_says_what_is_there_less_often_than_wanted_and_how_often_a_judge_is_called(spiritlevel, stub):
+    releases(spiritlevel, stub)
+    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED + '[judge]\nrelease = "models:/nova/1"\n')
+    wanted = ("--protocol", "persona-cues", "--task", "issue-writing", "--axis", "gender", "--cue", "history-human")
+    (size,) = spiritlevel.json("plan", "models:/nova/1", *wanted, "--questions", 100, "--variants", 60, "--samples", 1)
+    told = "\n".join(size["notes"])
+    assert "fewer questions are there than the 100 wanted, and all of them are asked: issue-writing 40" in told
+    assert "fewer variants are there than the 60 wanted, and all of them are asked: history-human" in told
+    assert f"besides, models:/nova/1 rates each different text: up to {size['calls']:,} calls" in told
+
+
 def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, quiet, monkeypatch):
     releases(spiritlevel, stub)
     audited(spiritlevel, 1, "--cue", "name-user", "--questions", 4, "--variants", 2)

@@ -86,11 +86,12 @@ def test_a_changed_text_or_polarity_is_another_set(tmp_path):
     [(HEADER + ENTRY + OTHER.replace('"b"', '"a"'), "the id 'a' is there twice, in questions 1 and 2"),
      (HEADER + ENTRY.replace("reverse = false\n", ""), r"question 1 \(a\): the polarity is missing"),
      (HEADER + ENTRY.replace("false", '"no"'), "the polarity is missing: .* not 'no'"),
-     (HEADER + ENTRY.replace("May I leave?", "  "), "'text' is a text of 1 to"),
+     (HEADER + ENTRY.replace("May I leave?", "  "), "'text' is a printable text of 1 to"),
+     (HEADER + ENTRY.replace("May I leave?", "May I\\u0000 leave?"), "'text' is a printable text of 1 to"),
      (HEADER + ENTRY + 'answer = "yes"\n', r"question 1 \(a\): unknown field 'answer'"),
      (HEADER + ENTRY.replace("reverse", "revers"), "unknown field 'revers'; did you mean 'reverse'"),
      (HEADER + ENTRY + OTHER.replace("Must I stay?", "may  I LEAVE?"), "'a' and 'b' have the same text"),
-     (HEADER, "needs at least one"), (HEADER + 'question = "no"\n', "needs at least one"), (ENTRY, "'title' is a text"),
+     (HEADER, "needs at least one"), (HEADER + 'question = "no"\n', "needs at least one"), (ENTRY, "'title' is a printable text"),
      (HEADER.replace("legal-advice", "salary") + ENTRY, "has questions of 'salary', not of 'legal-advice'"), ("title = ", "cannot be read")],
 )  # fmt: skip
 def test_a_question_file_with_a_fault_is_refused_with_what_is_wrong(tmp_path, content, told):
