@@ -14,6 +14,8 @@ from metrics.results import Score
 
 ODDS_RATIO = "odds-ratio"
 HIT_RATE = "lexicon-hit-rate"
+HALF_ADDED = "one half added"
+"""In the method of an odds ratio that stands on what was added to a count of 0 (`metrics.category_odds`)."""
 _WORDS_OF_ONE, _WORDS_EACH, _MOST_GROUPS = 6, 3, 6  # words each way of the only group, of each group; groups of a table
 _FEW_HITS = 0.1  # share of messages below which a lexicon is said to miss
 
@@ -49,7 +51,10 @@ def _odds_table(place: int, mode: str, scores: list[Score]) -> Table:
     of_mode = f": {visible(mode)}" if mode else ""
     caption = f"Odds of words by category{of_mode}; first those whose interval leaves 1, farthest first"
     how = tuple(f"How it was measured: {visible(way, limit=300)}." for way in methods(scores)[:3])
-    note = "Intervals are each alone and not adjusted for how many there are."
+    note = (
+        "Intervals are each alone and not adjusted for how many there are. *: no such word on one side, so one half was added to all four "
+        "counts; how large the odds ratio is hangs on that half."
+    )
     return Table(f"odds-table-{place}", caption, columns, rows, (note, *how, *left_off(len(scores), "odds ratios")))
 
 
@@ -72,7 +77,8 @@ def _ratio_cell(score: Score) -> Cell:
         return score_cell(score)
     if score.low is None or score.high is None:
         return Cell(f"{score_text(score.value)} (no interval was given)")
-    return Cell(f"{score_text(score.value)} ({interval_text(score.low, score.high)})", numeric=True)
+    corrected = "*" if HALF_ADDED in score.method else ""
+    return Cell(f"{score_text(score.value)}{corrected} ({interval_text(score.low, score.high)})", numeric=True)
 
 
 def single_words_section(card: ModelCard) -> Section:

@@ -21,6 +21,7 @@ from metrics.samples import Estimate, Sizes
 FloatArray = NDArray[np.float64]
 
 CATEGORY = "category-odds"
+HALF_ADDED = "one half added"
 
 _Z95 = float(special.ndtri(0.975))
 
@@ -91,7 +92,7 @@ def category_odds(
         return Estimate(name=CATEGORY, groups=groups, value=None, reason=reason, **sizes)
     sums = np.array([hits.sum(axis=1), others.sum(axis=1)])
     value = float(_log_odds_of(sums[0], sums[1]))
-    noted = "; one half added to all counts, as one is 0" if (sums <= 0).any() else ""
+    noted = f"; {HALF_ADDED} to all counts, as one is 0" if (sums <= 0).any() else ""
     low = high = error = None
     reason = "all words are from one prompt cell: no interval can be made"
     if table.shape[1] > 1:

@@ -17,6 +17,7 @@ from dashboards.json_card import json_text
 from dashboards.markdown_card import markdown
 from dashboards.messages import largest_difference
 from dashboards.phrases import score_text
+from metrics.category_odds import category_odds
 from metrics.results import Score
 from tests.dashboards.message_sample import (
     DIMENSIONS,
@@ -229,6 +230,14 @@ def test_odds_ratios_come_by_mode_with_the_farthest_from_one_first() -> None:
         ["agentic", "gender: male", "9.000 (0.900 to 90.000)", "80 (2)"],
         ["warmth", "gender: male", "not measurable: 0 hits", "80 (2)"],
     ]
+
+
+def test_an_odds_ratio_that_stands_on_an_added_half_is_marked() -> None:
+    found = category_odds([4, 6], [100, 100], [0, 0], [100, 100], seed=1)
+    card = with_scores(found.as_score("gender x risk words, standalone", metric="odds-ratio"), without="odds-ratio")
+    ((_, _, ratio, _),) = rows_of(card, "odds-table-0")
+    assert ratio.startswith("22.102* (")  # 10.5 / 190.5 over 0.5 / 200.5
+    assert "one half was added to all four" in page(html(card)).text
 
 
 def test_single_words_stand_by_group_both_ways_with_log_odds_interval_and_counts() -> None:
