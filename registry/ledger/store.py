@@ -262,6 +262,11 @@ class Ledger(
         return [rows.response_from_row(row) for row in self._latest(audit_id, *responses.c)]
 
     def _latest(self, audit_id: int, *columns: sa.Column[Any]) -> list[dict[str, Any]]:
+        query = self._of_latest(audit_id, *columns)
+        return self._all(query.order_by(responses.c.index, responses.c.repeat))
+
+    def _of_latest(self, audit_id: int, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+        """A query of the latest attempt of each request."""
         latest = (
             sa.select(responses.c.index, responses.c.repeat, sa.func.max(responses.c.attempt).label("attempt"))
             .where(responses.c.audit_id == audit_id)
@@ -269,18 +274,14 @@ class Ledger(
             .subquery()
         )
         same = [responses.c[name] == latest.c[name] for name in ("index", "repeat", "attempt")]
-        query = sa.select(*columns).join_from(responses, latest, sa.and_(*same)).where(responses.c.audit_id == audit_id)
-        return self._all(query.order_by(responses.c.index, responses.c.repeat))
+        query = sa.select(*columns).select_from(responses).join(latest, sa.and_(*same))
+        return query.where(responses.c.audit_id == audit_id)
 
     def answer_counts(self, audit_id: int) -> AnswerCounts:
-        """How many requests of an audit have an answer or a recorded failure, and how many an answer; counted by the database."""
-        column = responses.c
-        good = sa.func.max(sa.case((column.failure.is_(None), 1), else_=0)).label("good")
-        by_request = sa.select(good).where(column.audit_id == audit_id).group_by(column.index, column.repeat).subquery()
-        counted = sa.select(
-            sa.func.count().label("put"), sa.func.coalesce(sa.func.sum(by_request.c.good), 0).label("given")
-        )
-        (row,) = self._all(counted.select_from(by_request))
+        """How many requests of an audit have an answer or a recorded failure, and how many an answer, by the latest attempt."""
+        good = sa.func.coalesce(sa.func.sum(sa.case((responses.c.failure.is_(None), 1), else_=0)), 0)
+        counted = self._of_latest(audit_id, sa.func.count().label("put"), good.label("given"))
+        (row,) = self._all(counted)
         return AnswerCounts(put=int(row["put"]), given=int(row["given"]))
 
     def last_failure(self, audit_id: int) -> str:

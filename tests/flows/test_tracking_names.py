@@ -35,7 +35,7 @@ def test_names_that_look_alike_are_kept_apart():
 
 @pytest.mark.parametrize("part", SCORE_PARTS)
 def test_a_group_called_like_a_part_is_not_taken_for_it(part):
-    plain = score(0.5, low=0.1, high=0.9, pvalue=0.2, statistic=1.5, df=2.0)
+    plain = score(0.5, low=0.1, high=0.9, pvalue=0.2, qvalue=0.3, statistic=1.5, df=2.0, df_error=9.0)
     grouped = score(0.6, group=part)
     values = score_metrics(PROTOCOL, [plain, grouped])
     where = f"{PROTOCOL}/gender/occupation/normalized-cramers-v"
