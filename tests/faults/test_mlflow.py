@@ -129,6 +129,7 @@ def test_two_machines_that_publish_at_once_publish_everything_once(home, server,
     check(home, server, family, monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_server_that_stops_while_results_are_published_gets_the_rest_later(home, server, family, monkeypatch):
     def stop(asked, _method, _path):
         if asked == 30:

@@ -81,6 +81,7 @@ def test_a_provider_that_stays_away_leaves_the_rest_open_with_the_reason_and_the
     complete(spiritlevel, 120)
 
 
+@pytest.mark.slow
 def test_a_storm_of_refusals_is_waited_out_though_no_header_says_how_long(spiritlevel, spawn, tmp_path):
     with stub_process(tmp_path, latency_s=0.05) as base_url:
         release = asked(spiritlevel, base_url)

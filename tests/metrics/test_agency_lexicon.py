@@ -60,6 +60,7 @@ def test_it_agrees_with_the_published_one_on_the_verbs_of_both():
     assert found.low >= LEAST_KAPPA
 
 
+@pytest.mark.slow
 def test_it_covers_what_the_published_one_covers_of_the_verbs_of_real_replies():
     texts = [
         *replies(("llama2_library_replies", "llama2_responses.jsonl.gz"), "librarian_says", 30),
