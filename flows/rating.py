@@ -162,7 +162,7 @@ def _refuse_open(audit: Audit) -> None:
     if audit.state == "open":
         raise BadInputError(
             f"audit {audit.id} of {audit.release.uri} is not finished; 'spiritlevel audit {audit.release.uri} --protocol "
-            f"{audit.protocol}' finishes it"
+            f"{audit.protocol}' with the options that it was ordered with finishes it"
         )
 
 

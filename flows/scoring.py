@@ -198,5 +198,5 @@ def _refuse_unfinished(workspace: Workspace, audit: Audit) -> None:
         done, total = workspace.ledger.progress(audit.id)
         raise BadInputError(
             f"audit {audit.id} of {audit.release.uri} is not finished ({done} of {total} requests); resume it with "
-            f"'spiritlevel audit {audit.release.uri} --protocol {audit.protocol}'"
+            f"'spiritlevel audit {audit.release.uri} --protocol {audit.protocol}' and the options that it was ordered with"
         )

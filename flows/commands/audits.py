@@ -204,14 +204,15 @@ def _beside(conclusion: Conclusion) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def finish(result: Conclusion | CollectionReport, release: str, protocol: str, json: bool) -> None:
-    """Print the end of an audit and leave with its exit code."""
+def finish(result: Conclusion | CollectionReport, release: str, protocol: str, json: bool, again: str = "") -> None:
+    """Print the end of an audit and leave with its exit code; ``again`` : the command that continues it."""
     from flows.collection import CollectionReport
 
     if isinstance(result, CollectionReport):
         say(
             f"{release}: stopped after {result.done} calls ({result.why or result.stopped_by}); everything that arrived is "
-            f"stored. Continue with 'spiritlevel audit {release} --protocol {protocol}'"
+            f"stored. Continue with '{again or f'spiritlevel audit {release} --protocol {protocol}'}'"
+            f"{', and a larger budget' * (result.stopped_by == 'budget')}"
         )
         if json:
             outcomes = dict(result.outcomes)
@@ -345,7 +346,7 @@ def audit(
                 sampled_again(workspace, result, order, functools.partial(run, limits=limits), say)
         if not replicate:
             say_unconfirmed(workspace, result, {**sampling, **form, **about})
-        finish(result, found.uri, protocol, json)
+        finish(result, found.uri, protocol, json, again)
 
 
 def say_size(workspace: Workspace, asked: Audit, order: Order, concurrency: int) -> None:
@@ -443,7 +444,8 @@ def retry(
         if not audits:
             raise BadInputError(f"{found.uri} has no live {name} audit to retry")
         limits = Limits(concurrency=concurrency, timeout_s=timeout_s, attempts=attempts, deadline_s=deadline_s)
-        with stoppable(workspace, audits[-1], command_of("retry", audits[-1], {}, "--failed")) as run:
+        again = command_of("retry", audits[-1], {}, "--failed")
+        with stoppable(workspace, audits[-1], again) as run:
             result = run(audits[-1], limits=limits, failed=True)
         say_unconfirmed(workspace, result)
-        finish(result, found.uri, name, json)
+        finish(result, found.uri, name, json, again)

@@ -29,7 +29,7 @@ from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Response
 from registry.audits.refusals import declines
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Part of the scoring version: raised whenever the same answer would be read differently."""
 
 SHORT = 25
@@ -302,6 +302,8 @@ def _decided(text: str, options: Options) -> tuple[list[Option], bool, bool]:
         return stand, begins, False
     named = [(option, denied) for part in sentences for _, option, denied in _found(part, options)]
     meant = {option.name: option for option, denied in named if not denied and min(map(len, option.words)) > 1}
+    if meant and _UNDECIDED.search(text):  # "I cannot say yes or no", "It depends: yes if ..."
+        return [], False, False
     return list(meant.values()), False, not meant and any(denied for _, denied in named)
 
 

@@ -83,6 +83,20 @@ def test_a_plan_says_what_is_there_less_often_than_wanted_and_how_often_a_judge_
     assert f"besides, models:/nova/1 rates each different text: up to {size['calls']:,} calls" in told
 
 
+def test_a_budget_that_ends_an_audit_names_the_whole_command_that_goes_on(spiritlevel, stub, quiet):
+    releases(spiritlevel, stub)
+    options = (*MENTIONS, "--questions", 20, "--variants", 2, "--budget-tokens", 2000)
+    spiritlevel("audit", "models:/nova/1", *ORDER, *options, code=3)
+    begun = (
+        "Continue with 'spiritlevel audit models:/nova/1 --protocol persona-cues --task benefits-advice --axis gender"
+    )
+    assert (
+        f"{begun} --cue explicit-mention-user --cue explicit-mention-system', and a larger budget" in spiritlevel.stderr
+    )
+    made = spiritlevel.json("audit", "models:/nova/1", *ORDER[:-2], *MENTIONS, code=None)
+    assert (made["audit"], made["channels"]["expected"]) == (1, 20 * (1 + 2 * 3 * 2))
+
+
 def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, quiet, monkeypatch):
     releases(spiritlevel, stub)
     audited(spiritlevel, 1, "--cue", "name-user", "--questions", 4, "--variants", 2)

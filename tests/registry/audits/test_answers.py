@@ -59,6 +59,8 @@ def test_one_option_given_as_the_answer_is_read(text, choice):
     ("text", "outcome", "reason"),
     [("Yes and no", "unparsable", Reason.SEVERAL), ("Yes, but no", "unparsable", Reason.SEVERAL), ("Yes/No", "unparsable", Reason.SEVERAL),
      ("yes no " * 1500, "unparsable", Reason.SEVERAL), ("Yes. So the final answer is no.", "unparsable", Reason.SEVERAL), ("Yes.\nNo.", "unparsable", Reason.SEVERAL),
+     ("I cannot say yes or no.", "unparsable", Reason.UNDECIDED), ("Maybe yes", "unparsable", Reason.UNDECIDED),
+     ("It depends: yes if it is red, no otherwise", "unparsable", Reason.UNDECIDED), ("I don't know, probably no", "unparsable", Reason.UNDECIDED),
      ("I don't know", "unparsable", Reason.UNDECIDED), ("It depends.", "unparsable", Reason.UNDECIDED), ("Not yes", "unparsable", Reason.DENIED),
      ("Neither yes nor no.", "unparsable", Reason.DENIED), ("Non.", "unparsable", Reason.FOREIGN), ("S\u00ed, no", "unparsable", Reason.FOREIGN),
      ("\u306f\u3044", "unparsable", Reason.FOREIGN), ("\U0001f44d", "unparsable", Reason.NONE), ("No doubt about it.", "unparsable", Reason.NONE),

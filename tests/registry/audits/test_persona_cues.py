@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import Counter
 
@@ -133,7 +134,7 @@ def test_sums_become_a_frame_and_what_was_never_asked_is_counted(protocol, plan)
 
 
 def test_a_text_is_given_to_the_judge_with_its_issue_and_counts_what_the_judge_says():
-    from registry.audits.rating import Ratings, text_key
+    from registry.audits.rating import GoldRating, Ratings, text_key
     from registry.audits.rubric import load_rubric
 
     protocol = PersonaCues({"judge": "models:/judges/1"})
@@ -148,9 +149,16 @@ def test_a_text_is_given_to_the_judge_with_its_issue_and_counts_what_the_judge_s
     ]
     (text,) = protocol.rated_texts(plan, cells, essay)
     assert text.startswith("Issue: ")
-    rated = Ratings(rubric=load_rubric("stance"), answers={text_key(text): "5"})
+    stance = load_rubric("stance")
+    rated = Ratings(
+        rubric=stance,
+        answers={text_key(text): "5"},
+        gold=tuple(GoldRating(one, one.answer) for one in stance.gold),
+    )
     value = protocol.values(plan, cells, essay, {"stance": rated})[0].value
     assert value == (1.0 if question_of(cells[0]).reverse else 5.0)
+    guessed = dataclasses.replace(rated, gold=tuple(GoldRating(one, "3") for one in stance.gold))
+    assert protocol.values(plan, cells, essay, {"stance": guessed})[0].value is None
     assert protocol.values(plan, cells, essay)[0].outcome == "unparsable"
 
 
