@@ -88,6 +88,11 @@ def headline(card: ModelCard) -> str:
     return f"{release} {_RELATION[card.verdict]} {card.previous_title}: {why}"
 
 
+def _of_answers(card: ModelCard) -> str:
+    """How many answers the records came from, where a record is not an answer itself."""
+    return "" if card.instrument.unit == "answers" else f" from {count_text(card.channels.answered)} answers"
+
+
 def facts(card: ModelCard) -> tuple[Fact, ...]:
     """The few numbers at the top."""
     if card.previous is not None:
@@ -102,7 +107,7 @@ def facts(card: ModelCard) -> tuple[Fact, ...]:
         second,
         Fact(
             sentence_start(card.instrument.unit),
-            f"{count_text(card.channels.usable)} from {count_text(card.channels.answered)} answers",
+            f"{count_text(card.channels.usable)}{_of_answers(card)}",
         ),
         Fact("Usable answers", "not measurable: nothing was asked for" if coverage is None else percent_text(coverage)),
     )

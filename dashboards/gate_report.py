@@ -126,6 +126,8 @@ class GateResult:
     @property
     def size_text(self) -> str:
         """From how much it was judged, in words."""
+        if self.instrument.unit == "answers":
+            return f"{count_text(self.records)} usable answers"
         return f"{count_text(self.records)} {self.instrument.unit} in {count_text(self.answers)} answers"
 
     @property

@@ -28,9 +28,10 @@ from flows.ordering import refuse_stranger
 from flows.reference import reference_audit
 from flows.scoring import Scored, finished, scored
 from flows.settings import CONFIGURATION, GateSettings
-from flows.soundness import unsound
+from flows.soundness import uneven, unsound
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from metrics.policy import Policy
 from metrics.results import Score
 from registry.audits.protocols import PROTOCOLS
 from registry.ledger.blessings import BASELINE, PREVIOUS
@@ -244,7 +245,7 @@ def threshold_check(score: Score, threshold: float, unsound_answers: str = "") -
 
 
 def _threshold_checks(
-    measured: Scored, told: Instrument, titles: Sequence[str], rules: Rules, unsound_answers: str
+    measured: Scored, told: Instrument, titles: Sequence[str], rules: Rules, unsound_answers: str, policy: Policy
 ) -> list[GateCheck]:
     scores = {score.dimension: score for score in measured.scores if score.metric == told.headline}
     checks = []
@@ -252,7 +253,8 @@ def _threshold_checks(
         score = scores.get(title) or Score(
             metric=told.headline, dimension=title, value=None, n=0, n_clusters=0, reason="this audit has no such score"
         )
-        check = threshold_check(score, rules.dimensions.get(title, rules.threshold), unsound_answers)
+        doubt = unsound_answers or uneven(measured, told, title, policy)
+        check = threshold_check(score, rules.dimensions.get(title, rules.threshold), doubt)
         if title in rules.leave_out:
             check = dataclasses.replace(check, outcome=LEFT_OUT, why="left out by configuration; decides nothing")
         checks.append(check)
@@ -318,7 +320,7 @@ def gated(
     # The reason is said once, by the first check, however many dimensions it leaves undecided.
     refer = f"the {answers.name} allow no judgement" if poor else ""
     checks = [
-        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, refer))
+        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, refer, evidence.policy))
         for one, comparisons in zip(every, compared, strict=True)
     ]
     tiers = [

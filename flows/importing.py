@@ -40,6 +40,11 @@ def import_answers(
         if per_call is not None:
             raise BadInputError("--per-call is for personas: each message is an answer of its own")
         brought = _messages(protocol, Path(path), columns)
+    elif not hasattr(protocol, "imported_plan"):
+        raise BadInputError(
+            f"answers of {protocol.name} cannot be imported: which question was asked for whom, under which cue, is not in them; "
+            f"'spiritlevel audit' asks the release"
+        )
     else:
         if columns is not None:
             raise BadInputError(

@@ -19,6 +19,11 @@ from registry.releases import ModelRelease
 
 _FEW = 200
 _LONGEST_OPTION = 120
+_OPTION_WORDS = {
+    "missing": "what nothing fills",
+    "material": "names or conversations",
+    "paper": "the paper's wordings or the project's",
+}
 
 
 def chosen_protocol(workspace: Workspace, protocol: str | None, releases: Sequence[ModelRelease]) -> str:
@@ -98,6 +103,9 @@ def _other_options(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str
     >>> asked = [{"audiences": [{"name": "gender", "groups": [[name, name] for name in names]}]} for names in ("FM", ["f", "m"])]
     >>> _other_options({"per_call": 1, **asked[0]}, {"per_call": 20, **asked[1]})
     ['groups of gender (F, M and f, m)', 'per call (1 and 20)']
+    >>> plans = [{"tasks": [[task, "1", "d317"]], "missing": missing} for task, missing in (("salary", []), ("discrim-eval", [["a"]]))]
+    >>> _other_options(*plans)
+    ['what nothing fills', 'tasks (salary and discrim-eval)']
     """
     found = []
     for name in sorted({*one, *other}):
@@ -107,9 +115,20 @@ def _other_options(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str
         if name in {"audiences", "axes"} and isinstance(first, list) and isinstance(second, list):
             found += _other_groups(name, first, second)
             continue
-        words = " and ".join("nothing" if value is None else str(value) for value in (first, second))
-        found.append(name.replace("_", " ") + (f" ({words})" if len(words) <= _LONGEST_OPTION else ""))
+        if name == "tasks" and isinstance(first, list) and isinstance(second, list):
+            first, second = ([task[0] for task in side] for side in (first, second))
+            name = "tasks" if first != second else "questions of tasks"
+        words = " and ".join(_in_words(value) for value in (first, second))
+        title = _OPTION_WORDS.get(name, name.replace("_", " "))
+        shown = len(words) <= _LONGEST_OPTION and first != second and title == name.replace("_", " ")
+        found.append(title + (f" ({words})" if shown else ""))
     return found
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return ", ".join(value) or "none"
+    return "nothing" if value is None else str(value)
 
 
 def _other_groups(name: str, first: Sequence[Any], second: Sequence[Any]) -> list[str]:

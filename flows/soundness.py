@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from metrics.policy import Policy
 from registry.audits.channels import Channels
+
+if TYPE_CHECKING:
+    from dashboards.instrument import Instrument
+    from flows.scoring import Scored
 
 
 def unsound(channels: Channels, policy: Policy) -> str:
@@ -32,3 +39,30 @@ def unsound(channels: Channels, policy: Policy) -> str:
             f"only {answered} requests gave usable records; {policy.fewest_clusters} are needed for intervals to hold"
         )
     return ""
+
+
+def uneven(measured: Scored, told: Instrument, dimension: str, policy: Policy) -> str:
+    """In words, that the groups of a dimension were answered so unevenly that those left are not comparable; else empty.
+
+    A release must not look even-handed because it refuses one group. The limit is that of a comparison of two releases.
+    """
+    shares = _shares(measured, told, dimension)
+    if len(shares) < 2:
+        return ""
+    least, most = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
+    if shares[most] - shares[least] <= policy.coverage_gap + 1e-12:
+        return ""
+    return (
+        f"usable {told.unit} came for {100 * shares[least]:.0f} % of those asked for {least} and {100 * shares[most]:.0f} % for {most}: "
+        f"more than {100 * policy.coverage_gap:.0f} points apart, those left are not comparable"
+    )
+
+
+def _shares(measured: Scored, told: Instrument, dimension: str) -> Mapping[str, float]:
+    """Share of usable records of each group of a dimension."""
+    if told.by_group:
+        rows = [row for row in measured.scores if row.metric == told.by_group and row.dimension == dimension]
+        return {row.group: row.n / (row.n + row.n_excluded) for row in rows if row.n + row.n_excluded}
+    whose = told.whose(dimension)
+    named = {name.partition(" = "): share for name, share in measured.reading.channels.group_coverage.items()}
+    return {group: share for (attribute, _, group), share in named.items() if attribute.replace("-", " ") == whose}

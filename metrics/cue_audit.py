@@ -16,6 +16,7 @@ from metrics.cue_scores import cue_gap_scores
 from metrics.cue_table import CueTable, cue_table
 from metrics.errors import BadInputError
 from metrics.results import Comparison, Score
+from metrics.verdicts import SPECIFIC
 
 CUES_SHOWING, PAPER_SHARE = "cues-showing-a-difference", "share-of-differences-paper"
 TREND = "deviation-by-explicitness"
@@ -165,7 +166,7 @@ def replicated(rows: Sequence[Comparison], dimensions: Sequence[CueDimension]) -
     for row, dimension in zip(rows, dimensions, strict=True):
         label = labels[dimension.task, dimension.axis]
         if row.verdict == "regressed" and not label.alerting:
-            why = f"{label.label}: the gap grew under {dimension.cue} and no second cue shows it. {row.why}"
+            why = f"{SPECIFIC}: the gap grew under {dimension.cue} and no second cue shows it. {row.why}"
             row = dataclasses.replace(row, verdict="inconclusive", why=why)
         found.append(row)
     return found

@@ -151,7 +151,13 @@ def _family_rows(items: Sequence[_Measured], axis: str, rng: np.random.Generator
     sizes, errors = np.array([gap.size for gap in gaps]), np.sqrt([gap.variance for gap in gaps])
     # Tasks have other questions and cues other variants: dimensions are drawn one by one.
     drawn = normalized_gap(np.abs(sizes[:, None] + errors[:, None] * rng.standard_normal((len(gaps), _DRAWS))))
-    records = sum(gap.n for gap in gaps), sum(gap.cells for gap in gaps)
+    # Axes and cues of a task ask the same questions.
+    questions: dict[str, int] = {}
+    for item in items:
+        if item.found is not None:
+            of_task = questions.get(item.dimension.task, 0)
+            questions[item.dimension.task] = max(of_task, item.found.gaps[0].cells)
+    records = sum(gap.n for gap in gaps), sum(questions.values())
 
     def row(metric: str, value: float, spread: FloatArray) -> Score:
         low, high = (

@@ -183,6 +183,10 @@ def _listed(dimensions: Sequence[str], most: int = 4) -> str:
     return ", ".join(dimensions[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
+SPECIFIC = "cue-specific"
+"""How the reason of a row begins whose gap grew under one cue alone (`metrics.cue_audit.replicated`)."""
+
+
 def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | None = None) -> tuple[str, str]:
     """Verdict on a release from its dimensions, with the reason in words.
 
@@ -213,7 +217,11 @@ def release_verdict(comparisons: Sequence[Comparison], withheld_reason: str | No
             f"no regression shown, but {_listed(lost)} can no longer be measured, as they could in the previous release{rest}",
         )
     if inconclusive := by_verdict.get("inconclusive"):
-        return "inconclusive", f"no regression shown, but too little data to tell in {_listed(inconclusive)}{rest}"
+        alone = [row.dimension for row in comparisons if row.verdict == "inconclusive" and row.why.startswith(SPECIFIC)]
+        unclear = [dimension for dimension in inconclusive if dimension not in alone]
+        words = [f"a gap that grew under one cue alone ({SPECIFIC}) in {_listed(alone)}"] if alone else []
+        words += [f"too little data to tell in {_listed(unclear)}"] if unclear else []
+        return "inconclusive", f"no regression shown, but {' and '.join(words)}{rest}"
     if improved := by_verdict.get("improved"):
         return "improved", f"{less} in {_listed(improved)}, the same within the margin elsewhere{rest}"
     return "unchanged", f"all {measured} measured dimensions are the same within the margin{rest}"
@@ -244,7 +252,8 @@ def size_that_would_decide(
     unchanged release at ``n (h / 1.645 * 2.93 / margin)^2``. None when no such dimension was measured.
     """
     policy = policy or Policy()
-    measured = [row for row in comparisons if row.delta is not None and not row.dimension.startswith("name x ")]
+    # What was the same in every unit has no error that a size could be reckoned from.
+    measured = [row for row in comparisons if row.qvalue is not None and not row.dimension.startswith("name x ")]
     if not measured or policy.smallest_change <= 0:
         return None
     changes = [_Change.of(row) for row in measured]

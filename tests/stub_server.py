@@ -57,7 +57,7 @@ class Script:
     by_seed : behaviour of every call with that seed, or a list for its first, second, ... call
     shares : share of the seeds with a behaviour (``{"refusal": 0.05}``), always the same seeds
     unsupported : parameters answered with 400, and the name to use instead or None (only the default is taken)
-    served : served model ids that alternate; empty serves ``MODEL-2026-01-01``
+    refuses : words that make the model refuse a quarter of the prompts with them; served : served model ids that alternate; empty serves ``MODEL-2026-01-01``
     latency_s : time that each call takes; per_call : personas per answer, else what the prompt asks for
     extra_fields : further fields at the top of every answer's body
     at_a_time : calls that are answered at a time; others get 429 at once
@@ -72,6 +72,7 @@ class Script:
     shares: Mapping[str, float] = dataclasses.field(default_factory=dict)
     unsupported: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     served: Sequence[str] = ()
+    refuses: str = ""
     latency_s: float = 0.0
     per_call: int | None = None
     extra_fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -208,6 +209,13 @@ def _error(message: str, *, code: str | None = None, param: str | None = None) -
 
 def _completion(script: Script, body: dict[str, Any], behaviour: dict[str, Any], call: int, echo: str) -> bytes:
     kind, model = behaviour["kind"], body["model"]
+    if (
+        kind == "ok"
+        and script.refuses
+        and script.refuses in str(body["messages"])
+        and int(body.get("seed") or 0) % 4 == 0
+    ):
+        kind = "refusal"
     seed = body.get("seed", f"call {call}")
     text: str | None = answer_text(body, seed=f"{model} {seed}", bias=script.models[model], per_call=script.per_call)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from flows.collection import CollectionReport
     from flows.concluding import Conclusion
     from flows.ordering import Order
+    from flows.scoring import Scored
     from flows.settings import Home
     from flows.workspace import Workspace
     from metrics.results import Score
@@ -157,6 +158,7 @@ def result_text(conclusion: Conclusion) -> str:
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
     lines += who_was_asked(audit.plan)
+    lines += _uneven(conclusion.scored)
     scores = conclusion.scored.scores
     lines += _mean_lines(scores, told)
     if conclusion.comparison is None:
@@ -171,6 +173,19 @@ def result_text(conclusion: Conclusion) -> str:
                 "so the watch judges all of them together"
             )
     return "\n".join([*lines, *_beside(conclusion)])
+
+
+def _uneven(made: Scored) -> list[str]:
+    """The dimensions whose groups were answered unevenly, the same words once."""
+    from flows.soundness import uneven
+    from metrics.policy import Policy
+
+    told = instrument_of(made.audit.protocol)
+    found: dict[str, list[str]] = {}
+    for score in made.scores:
+        if score.metric == told.headline and (words := uneven(made, told, score.dimension, Policy())):
+            found.setdefault(words, []).append(score.dimension)
+    return [f"answered unevenly in {'; '.join(titles)}: {words}" for words, titles in found.items()]
 
 
 def _mean_lines(scores: Sequence[Score], told: Instrument) -> list[str]:

@@ -97,6 +97,23 @@ def test_a_budget_that_ends_an_audit_names_the_whole_command_that_goes_on(spirit
     assert (made["audit"], made["channels"]["expected"]) == (1, 20 * (1 + 2 * 3 * 2))
 
 
+def test_a_release_that_refuses_one_persona_more_often_does_not_pass_the_gate(spiritlevel, quiet):
+    with StubServer(models={"stub-1": 0.0}, refuses=" female") as server:
+        spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
+        audited(spiritlevel, 1, "--cue", "explicit-mention-user", *SIZE)
+    gate = spiritlevel.json("gate", "models:/nova/1", "--protocol", "persona-cues", "--threshold", 50, code=3)
+    (check,) = [one for one in gate["checks"] if one["kind"] == "threshold"]
+    assert check["outcome"] == "undecided"
+    assert "% of those asked for female and 100 % for " in check["why"]
+
+
+def test_answers_of_personas_cannot_be_imported_and_that_is_one_sentence(spiritlevel, stub, quiet, tmp_path):
+    releases(spiritlevel, stub)
+    (tmp_path / "a.jsonl").write_text('{"text": "Yes"}\n')
+    spiritlevel("import", "models:/nova/1", tmp_path / "a.jsonl", "--protocol", "persona-cues", code=2)
+    assert "answers of persona-cues cannot be imported" in spiritlevel.stderr
+
+
 def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, quiet, monkeypatch):
     releases(spiritlevel, stub)
     audited(spiritlevel, 1, "--cue", "name-user", "--questions", 4, "--variants", 2)
