@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.commands.audits import ReleaseArgument, result_as_json, result_text
+from flows.commands.audits import ReleaseArgument
+from flows.commands.conclusions import result_as_json, result_text
 from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
 from metrics.errors import BadInputError
 

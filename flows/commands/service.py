@@ -33,7 +33,7 @@ def demo(
 
     Example: spiritlevel demo --personas 1000
     """
-    from flows.commands.audits import result_text
+    from flows.commands.conclusions import result_text
     from flows.commands.progress import shown
     from flows.demo import demonstrated
     from flows.tracking import compare_link

@@ -11,7 +11,7 @@ import pytest
 
 from dashboards.instruments import PERSONA_BRAINSTORM, TARGETED_MESSAGES
 from flows.carding import card_of, rendered
-from flows.commands.audits import result_as_json, result_text
+from flows.commands.conclusions import result_as_json, result_text
 from flows.commands.decisions import gate_text, rank_text
 from flows.commands.results import comparison_table, noise_floors, score_table
 from flows.concluding import Conclusion, closed
