@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from metrics.errors import BadInputError
+from metrics.exact import holm
 from metrics.multiplicity import max_t_qvalues
 from metrics.policy import Policy
 from metrics.resampling import multiplier_draws
@@ -311,20 +312,13 @@ def pairwise(
     tested = [place for place, row in enumerate(rows) if row.statistic is not None]
     if not tested:
         return rows
-    pvalues = np.array([rows[place].pvalue for place in tested], dtype=np.float64)
-    holm = min(rows[place].clusters for place in tested) < _FEWEST_FOR_MAX_T
-    qvalues = _holm(pvalues) if holm else _max_t(table, [rows[place] for place in tested], seed, draws)
+    few = min(rows[place].clusters for place in tested) < _FEWEST_FOR_MAX_T
+    chosen = [rows[place] for place in tested]
+    qvalues = holm([row.pvalue or 0.0 for row in chosen]) if few else _max_t(table, chosen, seed, draws).tolist()
     for place, qvalue in zip(tested, qvalues, strict=True):
-        words = f"{rows[place].method}; q by {'Holm' if holm else 'max-T'} over {len(tested)} pairs"
+        words = f"{rows[place].method}; q by {'Holm' if few else 'max-T'} over {len(tested)} pairs"
         rows[place] = dataclasses.replace(rows[place], qvalue=float(qvalue), method=words)
     return rows
-
-
-def _holm(pvalues: FloatArray) -> FloatArray:
-    from statsmodels.stats.multitest import multipletests  # heavy
-
-    result: FloatArray = multipletests(pvalues, method="holm")[1]
-    return result
 
 
 def _max_t(table: CellTable, rows: list[Estimate], seed: int, draws: int) -> FloatArray:
