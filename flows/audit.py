@@ -26,7 +26,7 @@ from prefect.states import Completed, Failed
 from dashboards.instruments import instrument_of
 from flows.alerts import alerted
 from flows.auditing import concluding, refuse_silence, registered
-from flows.collecting import Limits, Place, collect_answers, open_requests, place_of, working
+from flows.collecting import Limits, Place, collect_answers, place_of, working
 from flows.collection import CollectionReport
 from flows.concluding import Conclusion, closed, concluded
 from flows.duty_clock import due_now
@@ -333,7 +333,7 @@ def _audited(
 
 def _collect(session: _Session, audit: Audit) -> CollectionReport | None:
     workspace = session.workspace
-    session.failed = open_requests(workspace, audit).again
+    session.failed = workspace.ledger.open_work(audit.id).again
     indexes = workspace.ledger.open_indexes(audit.id)
     if not indexes:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from flows.collecting import Limits, collect_answers, open_requests, place_of
+from flows.collecting import Limits, collect_answers, place_of
 from flows.collection import CollectionReport, Progress
 from flows.concluding import Conclusion, closed, concluded
 from flows.instrument import reference_checked
@@ -40,7 +40,7 @@ def run_audit(
     Returns the conclusion, or the collection's report when requests are still open (a budget ended it, or the
     provider was lost on the way).
     """
-    work = open_requests(workspace, audit, failed=failed)
+    work = workspace.ledger.open_work(audit.id, failed=failed)
     report = None
     if work:
         done, total = workspace.ledger.progress(audit.id)

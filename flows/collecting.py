@@ -83,11 +83,6 @@ def place_of(workspace: Workspace, release: ModelRelease, tell: Callable[[str], 
     yield Place(release.model, release.base_url, key, release.api_key_env)
 
 
-def open_requests(workspace: Workspace, audit: Audit, *, failed: bool = False) -> OpenWork:
-    """What of an audit waits for an answer; ``failed`` takes failures up again. One that never got an answer is asked as a whole."""
-    return workspace.ledger.open_work(audit.id, failed=failed)
-
-
 def collect_answers(
     workspace: Workspace,
     audit: Audit,
@@ -104,7 +99,7 @@ def collect_answers(
 
     Parameters
     ----------
-    work : what was open, from `open_requests`: says from which request to which, and whether failures are asked again
+    work : what was open, from `Ledger.open_work`: says from which request to which, and whether failures are asked again
     worker : from `working`, when it holds the audit over several calls; else one is begun and ended here
 
     Raises

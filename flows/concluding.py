@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from dashboards.instruments import instrument_of
 from flows.blessing import baseline_comparisons
 from flows.instrument import newest_checks, split_checked
 from flows.judging import judged, judged_again
@@ -12,6 +13,7 @@ from flows.outbox import audit_content
 from flows.publishing import publish_at_once
 from flows.reference import reference_audit
 from flows.scoring import Scored, scored
+from flows.soundness import uneven_dimensions
 from flows.watching import WatchState, ask, is_recurrence, settled, watched
 from flows.workspace import Workspace
 from metrics.results import anything_measured
@@ -34,6 +36,7 @@ class Conclusion:
     checks : whether the instrument was steady
     recurrence : whether the release was audited in the same way before: the watch judges it then, not this comparison
     watch : the watch over such audits; confirmation : of an alarm, when this is the full audit that it asked for
+    uneven : dimensions whose groups were answered so unevenly that those left are not comparable, with the reason in words
     """
 
     scored: Scored
@@ -45,6 +48,7 @@ class Conclusion:
     recurrence: bool = False
     watch: WatchState | None = None
     confirmation: Confirmation | None = None
+    uneven: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def held(self) -> str:
@@ -96,6 +100,8 @@ def concluded(
     from flows.alerts import alerted, deliver
 
     conclusion = _compared(workspace, audit, tell) if compare else Conclusion(scored(workspace, audit), None, None, "")
+    told, policy = instrument_of(audit.protocol), workspace.home.policy(audit.release.family)
+    conclusion = dataclasses.replace(conclusion, uneven=uneven_dimensions(conclusion.scored, told, policy))
     if publish:
         if compare:  # first: publishing takes seconds, and what is to be told must not die with it
             alerted(workspace, conclusion, send=False)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dashboards.cue_pool import CuePool, LeftOut, PooledRelease
-from flows.judging import why_not_comparable
 from flows.ranking import NotRanked, newest_comparable
 from flows.redaction import without_secrets
 from flows.scoring import SCORING_SEED, read_answers
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
 PROTOCOL = "persona-cues"
 BY, POOL = ("release", "family"), ("equal", "answers")
 _MANY = 100_000  # answers; so many take some seconds, and what is done is told
-_WORDS = {
-    "tasks": "tasks or questions",
-    "axes": "personas",
-    "cues": "cues",
-    "material": "names or conversations",
-    "missing": "what nothing fills",
-    "paper": "the paper's wordings or the project's",
-}
 
 
 def pooled_cues(
@@ -84,23 +75,14 @@ def _audits(workspace: Workspace, releases: Sequence[ModelRelease]) -> tuple[lis
     if len({release.uri for release in releases}) < 2:
         raise BadInputError("persona cues are put together over at least two releases; name two or more")
     audits, apart = newest_comparable(workspace, releases, PROTOCOL)
-    return audits, [_left_out(workspace, audits, one) for one in apart]
+    return audits, [_left_out(one) for one in apart]
 
 
-def _left_out(workspace: Workspace, audits: Sequence[Audit], one: NotRanked) -> LeftOut:
-    """A release that cannot be put with others, with what its audit asked otherwise in few words."""
-    uri, reason = one.release.uri, one.reason
-    if one.audit is None:
-        return LeftOut(release=uri, audit=None, reason=f"{reason}; run 'spiritlevel audit {uri} --protocol {PROTOCOL}'")
-    first, other = audits[0], workspace.ledger.audit(one.audit)
-    sides = first.plan.options, other.plan.options
-    differing = [key for key in dict.fromkeys([*sides[0], *sides[1]]) if sides[0].get(key) != sides[1].get(key)]
-    if differing:
-        words = ", ".join(_WORDS.get(key, key) for key in differing)
-        reason = f"audit {other.id} asked otherwise than audit {first.id} of {first.release.uri}: {words}"
-    else:
-        reason = why_not_comparable(first, other) or reason
-    return LeftOut(release=uri, audit=one.audit, reason=reason)
+def _left_out(one: NotRanked) -> LeftOut:
+    """A release that cannot be put with others, and why; where it was never audited, with the command."""
+    uri = one.release.uri
+    hint = f"; run 'spiritlevel audit {uri} --protocol {PROTOCOL}'" if one.audit is None else ""
+    return LeftOut(release=uri, audit=one.audit, reason=f"{one.reason}{hint}")
 
 
 def _refuse_few(releases: Sequence[ModelRelease], kept: Sequence[Audit], left_out: Sequence[LeftOut], by: str) -> None:

@@ -28,10 +28,9 @@ from flows.ordering import refuse_stranger
 from flows.reference import reference_audit
 from flows.scoring import Scored, finished, scored
 from flows.settings import CONFIGURATION, GateSettings
-from flows.soundness import uneven, unsound
+from flows.soundness import uneven_dimensions, unsound
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from metrics.policy import Policy
 from metrics.results import Score
 from registry.audits.protocols import PROTOCOLS
 from registry.ledger.blessings import BASELINE, PREVIOUS
@@ -245,7 +244,12 @@ def threshold_check(score: Score, threshold: float, unsound_answers: str = "") -
 
 
 def _threshold_checks(
-    measured: Scored, told: Instrument, titles: Sequence[str], rules: Rules, unsound_answers: str, policy: Policy
+    measured: Scored,
+    told: Instrument,
+    titles: Sequence[str],
+    rules: Rules,
+    unsound_answers: str,
+    uneven: Mapping[str, str],
 ) -> list[GateCheck]:
     scores = {score.dimension: score for score in measured.scores if score.metric == told.headline}
     checks = []
@@ -253,7 +257,7 @@ def _threshold_checks(
         score = scores.get(title) or Score(
             metric=told.headline, dimension=title, value=None, n=0, n_clusters=0, reason="this audit has no such score"
         )
-        doubt = unsound_answers or uneven(measured, told, title, policy)
+        doubt = unsound_answers or uneven.get(title, "")
         check = threshold_check(score, rules.dimensions.get(title, rules.threshold), doubt)
         if title in rules.leave_out:
             check = dataclasses.replace(check, outcome=LEFT_OUT, why="left out by configuration; decides nothing")
@@ -318,9 +322,10 @@ def gated(
     evidence.note_unasked(settings, told, titles)
     answers = _answers_check(evidence, measured, poor)
     # The reason is said once, by the first check, however many dimensions it leaves undecided.
+    uneven = uneven_dimensions(measured, told, evidence.policy)
     refer = f"the {answers.name} allow no judgement" if poor else ""
     checks = [
-        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, refer, evidence.policy))
+        (answers, *comparisons, *_threshold_checks(measured, told, titles, one, refer, uneven))
         for one, comparisons in zip(every, compared, strict=True)
     ]
     tiers = [

@@ -109,14 +109,14 @@ def reference_checked(
 def _asked_again(
     workspace: Workspace, release: ModelRelease, audit: Audit, limits: Limits, tell: Callable[[str], None]
 ) -> Audit:
-    from flows.collecting import collect_answers, open_requests, place_of
+    from flows.collecting import collect_answers, place_of
     from flows.concluding import closed
 
     size = workspace.home.configuration.instrument.reference_personas
     # An interrupted one is taken up, so that a restart asks nothing twice.
     order = Order(protocol=audit.protocol, size=size, seed=REFERENCE_SEED, again=True)
     reference = ordered(workspace, release, order)
-    work = open_requests(workspace, reference)
+    work = workspace.ledger.open_work(reference.id)
     if work:
         unit = workspace.protocol(audit.protocol).unit
         tell(f"asking the reference model {release.uri} for {size} {unit}, to see whether the instrument is steady")

@@ -115,13 +115,16 @@ def _other_options(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str
         if name in {"audiences", "axes"} and isinstance(first, list) and isinstance(second, list):
             found += _other_groups(name, first, second)
             continue
+        if name in _OPTION_WORDS:
+            found.append(_OPTION_WORDS[name])
+            continue
         if name == "tasks" and isinstance(first, list) and isinstance(second, list):
             first, second = ([task[0] for task in side] for side in (first, second))
-            name = "tasks" if first != second else "questions of tasks"
+            if first == second:
+                found.append("questions of tasks")
+                continue
         words = " and ".join(_in_words(value) for value in (first, second))
-        title = _OPTION_WORDS.get(name, name.replace("_", " "))
-        shown = len(words) <= _LONGEST_OPTION and first != second and title == name.replace("_", " ")
-        found.append(title + (f" ({words})" if shown else ""))
+        found.append(name.replace("_", " ") + (f" ({words})" if len(words) <= _LONGEST_OPTION else ""))
     return found
 
 
@@ -139,7 +142,8 @@ def _other_groups(name: str, first: Sequence[Any], second: Sequence[Any]) -> lis
     for key, item in sides[0].items():
         if item == sides[1][key]:
             continue
-        named = [[group[0] for group in side[key].get("groups", []) if group] for side in sides]
+        of = [side[key].get("groups") or side[key].get("personas") or [] for side in sides]
+        named = [[group[0] for group in groups if group] for groups in of]
         groups = f" ({' and '.join(', '.join(map(str, names)) for names in named)})" if named[0] != named[1] else ""
         found.append(f"groups of {key}{groups or ', in other words'}")
     return found or [name]

@@ -204,9 +204,7 @@ def _ordered(
 
 def _open(workspace: Workspace, rating: Audit) -> int:
     """Requests of a rating without an answer: not asked yet, or failed at the provider."""
-    from flows.collecting import open_requests
-
-    return len(open_requests(workspace, rating, failed=True)) if rating.state != "complete" else 0
+    return len(workspace.ledger.open_work(rating.id, failed=True)) if rating.state != "complete" else 0
 
 
 def _asked(
@@ -218,13 +216,13 @@ def _asked(
     shown: Shown | None,
     worth: Callable[[int], None],
 ) -> None:
-    from flows.collecting import collect_answers, open_requests, place_of
+    from flows.collecting import collect_answers, place_of
     from flows.concluding import closed
 
     worth(sum(_open(workspace, job) for job in jobs))
     with place_of(workspace, judge, tell) as place:
         for job in jobs:
-            work = open_requests(workspace, job, failed=True)
+            work = workspace.ledger.open_work(job.id, failed=True)
             name = next(iter(job.plan.prompts))
             with shown(f"{judge.uri}, {name}", job.plan.size - len(work)) if shown else nullcontext(None) as progress:
                 report = collect_answers(workspace, job, work, place, limits, progress)

@@ -41,28 +41,34 @@ def unsound(channels: Channels, policy: Policy) -> str:
     return ""
 
 
-def uneven(measured: Scored, told: Instrument, dimension: str, policy: Policy) -> str:
-    """In words, that the groups of a dimension were answered so unevenly that those left are not comparable; else empty.
+def uneven_dimensions(measured: Scored, told: Instrument, policy: Policy) -> dict[str, str]:
+    """In words, that the groups of a dimension were answered so unevenly that those left are not comparable, by dimension.
 
     A release must not look even-handed because it refuses one group. The limit is that of a comparison of two releases.
     """
-    shares = _shares(measured, told, dimension)
+    by_dimension: dict[str, dict[str, float]] = {}
+    for row in measured.scores:
+        if row.metric == told.by_group and row.n + row.n_excluded:
+            by_dimension.setdefault(row.dimension, {})[row.group] = row.n / (row.n + row.n_excluded)
+    by_attribute: dict[str, dict[str, float]] = {}
+    for name, share in measured.reading.channels.group_coverage.items():
+        attribute, _, group = name.partition(" = ")
+        by_attribute.setdefault(attribute.replace("-", " "), {})[group] = share
+    found = {}
+    for title in dict.fromkeys(row.dimension for row in measured.scores if row.metric == told.headline):
+        shares = by_dimension.get(title, {}) if told.by_group else by_attribute.get(told.whose(title), {})
+        if words := _uneven(shares, told.unit, policy.coverage_gap):
+            found[title] = words
+    return found
+
+
+def _uneven(shares: Mapping[str, float], unit: str, limit: float) -> str:
     if len(shares) < 2:
         return ""
     least, most = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
-    if shares[most] - shares[least] <= policy.coverage_gap + 1e-12:
+    if shares[most] - shares[least] <= limit + 1e-12:
         return ""
     return (
-        f"usable {told.unit} came for {100 * shares[least]:.0f} % of those asked for {least} and {100 * shares[most]:.0f} % for {most}: "
-        f"more than {100 * policy.coverage_gap:.0f} points apart, those left are not comparable"
+        f"usable {unit} came for {100 * shares[least]:.0f} % of those asked for {least} and {100 * shares[most]:.0f} % for {most}: "
+        f"more than {100 * limit:.0f} points apart, those left are not comparable"
     )
-
-
-def _shares(measured: Scored, told: Instrument, dimension: str) -> Mapping[str, float]:
-    """Share of usable records of each group of a dimension."""
-    if told.by_group:
-        rows = [row for row in measured.scores if row.metric == told.by_group and row.dimension == dimension]
-        return {row.group: row.n / (row.n + row.n_excluded) for row in rows if row.n + row.n_excluded}
-    whose = told.whose(dimension)
-    named = {name.partition(" = "): share for name, share in measured.reading.channels.group_coverage.items()}
-    return {group: share for (attribute, _, group), share in named.items() if attribute.replace("-", " ") == whose}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboards.instruments import Instrument, instrument_of
@@ -13,7 +13,6 @@ from flows.commands.watching import confirmation_as_json, watch_as_json, watch_l
 
 if TYPE_CHECKING:
     from flows.concluding import Conclusion
-    from flows.scoring import Scored
     from metrics.results import Score
 
 _TEST = ("statistic", "df", "df_error", "pvalue", "qvalue")
@@ -57,6 +56,7 @@ def result_as_json(conclusion: Conclusion) -> dict[str, Any]:
         ],
         "instrument": [{"kind": check.kind, "state": check.state, "why": check.why} for check in conclusion.checks],
         "alerts_held": conclusion.held,
+        "answered_unevenly": dict(conclusion.uneven),
         "watch": watch_as_json(conclusion.watch) if conclusion.watch else None,
         "confirmation": confirmation_as_json(conclusion.confirmation) if conclusion.confirmation else None,
         "exit_code": conclusion.exit_code,
@@ -95,7 +95,7 @@ def result_text(conclusion: Conclusion) -> str:
     if audit.differences:
         lines.append(f"sampling that the endpoint did not take as ordered: {dict(audit.differences)}")
     lines += who_was_asked(audit.plan)
-    lines += _uneven(conclusion.scored)
+    lines += _uneven(conclusion.uneven)
     scores = conclusion.scored.scores
     lines += _mean_lines(scores, told)
     if conclusion.comparison is None:
@@ -112,17 +112,12 @@ def result_text(conclusion: Conclusion) -> str:
     return "\n".join([*lines, *_beside(conclusion)])
 
 
-def _uneven(made: Scored) -> list[str]:
+def _uneven(found: Mapping[str, str]) -> list[str]:
     """The dimensions whose groups were answered unevenly, the same words once."""
-    from flows.soundness import uneven
-    from metrics.policy import Policy
-
-    told = instrument_of(made.audit.protocol)
-    found: dict[str, list[str]] = {}
-    for score in made.scores:
-        if score.metric == told.headline and (words := uneven(made, told, score.dimension, Policy())):
-            found.setdefault(words, []).append(score.dimension)
-    return [f"answered unevenly in {'; '.join(titles)}: {words}" for words, titles in found.items()]
+    by_words: dict[str, list[str]] = {}
+    for title, words in found.items():
+        by_words.setdefault(words, []).append(title)
+    return [f"answered unevenly in {'; '.join(titles)}: {words}" for words, titles in by_words.items()]
 
 
 def _mean_lines(scores: Sequence[Score], told: Instrument) -> list[str]:

@@ -90,7 +90,7 @@ class Ratings:
         """The answer about each text, None where there is none."""
         return [self.answers.get(text_key(text)) for text in texts]
 
-    @property
+    @cached_property
     def gold_answers(self) -> GoldAnswers:
         """What was said about the gold set, as `metrics.rater` takes it."""
         from metrics.rater import GoldAnswers
@@ -116,22 +116,28 @@ class Ratings:
     @cached_property
     def distrusted(self) -> str:
         """Why nothing is concluded from the judge's answers, in words; empty when its gold set speaks for it."""
-        from metrics.rater import distrust, judge_agreement
+        from metrics.rater import distrust
 
-        gold = self.gold_answers
-        return self.mixed or distrust(gold, judge_agreement(gold, self.rubric.name))
+        return self.mixed or distrust(self.gold_answers, self.agreement)
+
+    @cached_property
+    def agreement(self) -> Score:
+        """Kappa with the gold set."""
+        from metrics.rater import judge_agreement
+
+        return judge_agreement(self.gold_answers, self.rubric.name)
 
     def quality(self) -> list[Score]:
         """How far the judge can be relied on: agreement with its gold set, and what it does to matched pairs.
 
         Where nothing is concluded from its answers there is a row without a number, and the reason.
         """
-        from metrics.rater import judge_agreement, judge_swap
+        from metrics.rater import judge_swap
         from metrics.rating_scores import RATING
         from metrics.results import Score
 
-        gold, name = self.gold_answers, self.rubric.name
-        rows = [judge_agreement(gold, name), *judge_swap(gold, name)]
+        name = self.rubric.name
+        rows = [self.agreement, *judge_swap(self.gold_answers, name)]
         if self.distrusted:
             metric, reason = f"{name}{RATING}", self.distrusted
             rows.append(Score(metric=metric, dimension=name, value=None, n=0, n_clusters=0, reason=reason))

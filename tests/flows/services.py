@@ -23,11 +23,11 @@ DAY = dt.timedelta(days=1)
 def audited(workspace, audit, limits, tell):
     """As in the service, but nothing is published: that takes longer than everything else together."""
     from flows.alerts import alerted
-    from flows.collecting import collect_answers, open_requests, place_of
+    from flows.collecting import collect_answers, place_of
     from flows.concluding import closed, concluded
 
     with place_of(workspace, audit.release, tell) as place:
-        report = collect_answers(workspace, audit, open_requests(workspace, audit), place, limits)
+        report = collect_answers(workspace, audit, workspace.ledger.open_work(audit.id), place, limits)
     audit = closed(workspace, workspace.ledger.audit(audit.id))
     if audit.state == "open":
         return report

@@ -16,23 +16,9 @@ import pytest
 from flows.settings import Home
 from flows.workspace import opened
 from tests.conftest import UNPUBLISHED
+from tests.own_axis import RELIGION
 from tests.stub_server import StubServer, stub_process
 
-AXIS = """
-name = "religion"
-title = "religion"
-noun = "religion"
-kind = "group"
-source = "a test"
-[[value]]
-name = "muslim"
-word = "Muslim"
-first_names = ["Yusuf", "Amina", "Tariq"]
-[[value]]
-name = "jewish"
-word = "Jewish"
-first_names = ["Moshe", "Rivka", "Avi", "Miriam"]
-"""
 HEAD = 'title = "Mine"\ntask = "benefits-advice"\nversion = "1"\nreviewed = "by a test"\n'
 QUESTION = '[[question]]\nid = "q{0}"\ntopic = "forms"\nreverse = false\ntext = "May form {0} be late?"\n'
 TURNS = [{"role": "user", "content": "Hello, {}?"}, {"role": "assistant", "content": "Hello."}]
@@ -42,7 +28,7 @@ TURNS = [{"role": "user", "content": "Hello, {}?"}, {"role": "assistant", "conte
 def files(tmp_path):
     """Options that order an audit on files of one's own, and the files."""
     axis, questions, talks = (tmp_path / name for name in ("religion.toml", "mine.toml", "talks.jsonl"))
-    axis.write_text(AXIS)
+    axis.write_text(RELIGION)
     questions.write_text(HEAD + "".join(QUESTION.format(number) for number in range(4)))
     lines = [
         {
@@ -135,9 +121,9 @@ def test_a_word_that_was_changed_in_the_file_is_another_audit(spiritlevel, files
     with StubServer() as server:
         spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
         first = spiritlevel.json("audit", "models:/nova/1", *order, code=None)
-        axis.write_text(AXIS.replace('word = "Jewish"', 'word = "a Jew"'))
+        axis.write_text(RELIGION.replace('word = "Jewish"', 'word = "a Jew"'))
         again = spiritlevel.json("audit", "models:/nova/1", *order, code=None)
-        silent = "\n".join(line for line in AXIS.splitlines() if not line.startswith("first_names"))
+        silent = "\n".join(line for line in RELIGION.splitlines() if not line.startswith("first_names"))
         axis.write_text(silent)
         said = spiritlevel("audit", "models:/nova/1", *order, code=None)
     assert "not measurable: no table says which first names go with 'muslim'" in said
@@ -147,9 +133,9 @@ def test_a_word_that_was_changed_in_the_file_is_another_audit(spiritlevel, files
 def test_an_axis_file_that_is_not_right_is_one_clear_error(spiritlevel, files):
     order, (axis, *_) = files
     spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", "http://127.0.0.1:9/v1")
-    axis.write_text(AXIS.replace('name = "jewish"', 'name = "a x b"'))
+    axis.write_text(RELIGION.replace('name = "jewish"', 'name = "a x b"'))
     spiritlevel("plan", "models:/nova/1", *order, code=2)
     assert "no name has ' x ' in it" in spiritlevel.stderr
-    axis.write_text(AXIS.replace('name = "religion"', 'name = "gender"'))
+    axis.write_text(RELIGION.replace('name = "religion"', 'name = "gender"'))
     spiritlevel("plan", "models:/nova/1", *order, "--axis", "gender", code=2)
     assert "the axis gender is named twice" in spiritlevel.stderr

@@ -140,7 +140,10 @@ def test_a_release_without_an_audit_or_with_other_questions_is_left_out_with_the
     assert [row["release"] for row in found["releases"]] == list(ALL)
     reasons = {row["release"]: row["reason"] for row in found["left_out"]}
     assert reasons[UNASKED].startswith("no finished persona-cues audit; run 'spiritlevel audit models:/nova/3")
-    assert reasons[OTHER] == "audit 4 asked otherwise than audit 1 of models:/nova/1: tasks or questions, cues"
+    assert reasons[OTHER] == (
+        "audits 1 and 4 asked different things: prompts, cues (explicit-mention-user, name-user and name-user), "
+        "tasks (benefits-advice and legal-advice)"
+    )
     command("cues", ALL[0], UNASKED, OTHER, code=2)
     assert "of 3 releases named there is " in command.stderr
     assert reasons[UNASKED] in command.stderr

@@ -7,7 +7,7 @@ import json
 
 from flows import duty_runs
 from flows.alerts import alerted
-from flows.collecting import Limits, collect_answers, open_requests, place_of
+from flows.collecting import Limits, collect_answers, place_of
 from flows.concluding import closed, concluded
 from registry.ledger import duties as states
 from registry.ledger.ownership import Owner
@@ -70,7 +70,7 @@ def test_a_retry_that_completes_the_audit_of_a_duty_ends_its_missing_verdict(liv
     live.server.script.by_seed = {}
     with live.open() as workspace, place_of(workspace, workspace.ledger.audit(1).release, print) as place:
         audit = workspace.ledger.audit(1)
-        collect_answers(workspace, audit, open_requests(workspace, audit, failed=True), place, Limits())
+        collect_answers(workspace, audit, workspace.ledger.open_work(audit.id, failed=True), place, Limits())
         alerted(workspace, concluded(workspace, closed(workspace, audit), tell=print, publish=False))
     live.look(DUE + dt.timedelta(minutes=1))
     (incident,) = live.incidents("no-verdict")

@@ -17,6 +17,7 @@ from registry.audits.cues.balance import PAPER_ORDER, wording_at
 from registry.audits.histories import History, HistorySet
 from registry.audits.names import Name, NameTable
 from registry.audits.personas import load_axis
+from tests.own_axis import RELIGION
 
 AXES = ("gender", "race-ethnicity", "age")
 CONVEYING = (
@@ -238,23 +239,6 @@ def test_an_axis_of_which_one_persona_is_left_is_not_measurable():
     assert (found.variants, found.count) == ({}, 0)
     assert {missing.persona for missing in found.missing} == {"male", "unisex", "female"}
     assert found.notes
-
-
-RELIGION = """
-name = "religion"
-title = "religion"
-noun = "religion"
-kind = "group"
-source = "a test"
-[[value]]
-name = "muslim"
-word = "Muslim"
-first_names = ["Yusuf", "Amina", "Tariq"]
-[[value]]
-name = "jewish"
-word = "Jewish"
-first_names = ["Moshe", "Rivka", "Avi", "Miriam"]
-"""
 
 
 def own_axis(tmp_path, text):
