@@ -57,6 +57,7 @@ PERSONA_BRAINSTORM = Instrument(
         "concerned, and mitigate there. A difference between releases shows that something changed, not why.",
     ),
     limits=(
+        # The first one is about the language and the categories: other brainstorms say theirs instead.
         "English only: the prompt and the categories are in English, and the categories carry the social order of the "
         "places they were written in. Nothing here is shown for another language.",
         "Structured output: the model was asked for short profiles in a fixed form. Free prose, tone and framing may "
@@ -204,6 +205,9 @@ def instrument_of(protocol: str) -> Instrument:
     if protocol in INSTRUMENTS:
         return INSTRUMENTS[protocol]
     found: Any = PROTOCOLS[protocol]
+    if (asks := getattr(found, "asks", None)) is not None:
+        limits = (*asks.limits, *PERSONA_BRAINSTORM.limits[1:]) if asks.limits else PERSONA_BRAINSTORM.limits
+        return dataclasses.replace(PERSONA_BRAINSTORM, name=protocol, title=found.title, limits=limits)
     for known in INSTRUMENTS.values():
         if (known.headline, known.unit) == (found.headline, found.unit):
             return dataclasses.replace(known, name=protocol, title=found.title)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from registry.audits.brainstorm import PAPER, brainstorm_names
+
 PERSONAS_PAPER = (
     "When LLMs Imagine People: A Human-Centered Persona Brainstorm Audit for Bias and Fairness in Creative Applications"
 )
@@ -165,7 +167,7 @@ _ANSWERED = Mitigation(
 )
 
 MITIGATIONS: Mapping[str, tuple[Mitigation, ...]] = {
-    "persona-brainstorm": (*_PERSONAS, _ANSWERED),
+    PAPER: (*_PERSONAS, _ANSWERED),
     "targeted-messages": (*_MESSAGES, _ANSWERED),
     "persona-cues": (*_CUES, _ANSWERED),
 }
@@ -179,4 +181,5 @@ def mitigations_of(protocol: str, kind: str) -> tuple[Mitigation, ...]:
     >>> mitigations_of("somebody-elses", "regressed")
     ()
     """
-    return tuple(one for one in MITIGATIONS.get(protocol, ()) if kind in one.findings)
+    known = PAPER if protocol in brainstorm_names() else protocol
+    return tuple(one for one in MITIGATIONS.get(known, ()) if kind in one.findings)

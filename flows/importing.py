@@ -82,7 +82,7 @@ class _Brought:
 
 
 def _personas(protocol: Any, path: Path, per_call: int | None) -> _Brought:
-    answers = answers_from(path)
+    answers = answers_from(path, protocol.asks.attributes if hasattr(protocol, "asks") else None)
     size = per_call * len(answers) if per_call else len(answers)
     digest = content_hash([content_digest(path), per_call, protocol.name])
     return _Brought(protocol.imported_plan(size=size, per_call=per_call), work_for(answers, per_call), answers, digest)

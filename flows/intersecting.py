@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dashboards.intersections import IntersectionReport
-from flows.persona_audits import PersonaAudit, persona_audit
+from flows.persona_audits import PROTOCOL, PersonaAudit, persona_audit
 from flows.redaction import without_secrets
 from flows.scoring import SCORING_SEED
 from flows.workspace import Workspace
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 
 
 def intersections_of(
-    workspace: Workspace, release: ModelRelease, axes: Sequence[str], dimensions: Sequence[str] = ()
+    workspace: Workspace,
+    release: ModelRelease,
+    axes: Sequence[str],
+    dimensions: Sequence[str] = (),
+    protocol: str = PROTOCOL,
 ) -> IntersectionReport:
     """Measure a combination of axes in a release's newest persona audit.
 
     Parameters
     ----------
-    axes : two or more, as somebody writes them; dimensions : social dimensions, default all
+    axes : two or more, as somebody writes them; dimensions : social dimensions, default all; protocol : the brainstorm
 
     Raises
     ------
@@ -34,7 +38,7 @@ def intersections_of(
     """
     from metrics.intersections import intersection
 
-    personas = persona_audit(workspace, release)
+    personas = persona_audit(workspace, release, protocol)
     rows = list(dict.fromkeys(personas.axis(name) for name in axes))
     if len(rows) < 2:
         raise BadInputError(

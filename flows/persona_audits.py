@@ -9,6 +9,8 @@ from flows.rebalancing_targets import SUFFIX, column_of
 from flows.scoring import finished, read_answers
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from registry.audits.brainstorm import PAPER
+from registry.audits.protocols import PROTOCOLS
 from registry.audits.protocols.persona_brainstorm import MAPPED_FLOOR, PersonaBrainstorm, Reading
 
 if TYPE_CHECKING:
@@ -18,7 +20,21 @@ if TYPE_CHECKING:
     from registry.ledger.values import Audit
     from registry.releases import ModelRelease
 
-PROTOCOL = PersonaBrainstorm.name
+PROTOCOL = PAPER
+
+
+def personas_protocol(workspace: Workspace, name: str) -> PersonaBrainstorm:
+    """The brainstorm of that name.
+
+    Raises
+    ------
+    BadInputError : the protocol of that name asks for no personas
+    """
+    made = workspace.protocol(name)
+    if not isinstance(made, PersonaBrainstorm):
+        brainstorms = [one for one in PROTOCOLS if issubclass(PROTOCOLS[one], PersonaBrainstorm)]
+        raise BadInputError(f"{name} asks for no personas; name one of {', '.join(brainstorms)}")
+    return made
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,19 +76,20 @@ class PersonaAudit:
         return column
 
 
-def persona_audit(workspace: Workspace, release: ModelRelease) -> PersonaAudit:
-    """The newest finished persona audit of a release.
+def persona_audit(workspace: Workspace, release: ModelRelease, protocol: str = PROTOCOL) -> PersonaAudit:
+    """The newest finished persona audit of a release, by a brainstorm.
 
     Raises
     ------
     BadInputError : there is none, or it has no usable persona
     """
-    audits = finished(workspace, family=release.family, version=release.version, protocol=PROTOCOL)
+    personas_protocol(workspace, protocol)
+    audits = finished(workspace, family=release.family, version=release.version, protocol=protocol)
     if not audits:
         ran = workspace.ledger.protocols(release.family, {release.version})
-        others = f"; {', '.join(ran)} asks for no personas" if ran else ""
+        others = f", only of {', '.join(ran)}" if ran else ""
         raise BadInputError(
-            f"{release.uri} has no finished {PROTOCOL} audit{others}: run 'spiritlevel audit {release.uri} --protocol {PROTOCOL}'"
+            f"{release.uri} has no finished {protocol} audit{others}: run 'spiritlevel audit {release.uri} --protocol {protocol}'"
         )
     return audited_personas(workspace, audits[-1])
 
@@ -96,5 +113,5 @@ def audited_personas(workspace: Workspace, audit: Audit) -> PersonaAudit:
         audit=audit,
         frame=usable,
         unmapped=unmapped,
-        dimensions=tuple(workspace.protocol(PROTOCOL).dimensions(audit.plan)),
+        dimensions=tuple(workspace.protocol(audit.protocol).dimensions(audit.plan)),
     )

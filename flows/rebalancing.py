@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.rebalancing_targets import ATTRIBUTES_BALANCED, AXES_BALANCED, SUFFIX, column_of, read_target
+from flows.persona_audits import PROTOCOL, personas_protocol
+from flows.rebalancing_targets import SUFFIX, column_of, read_target
 from flows.scoring import SCORING_SEED, Scored, finished, scored
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
-from registry.audits.parsing import ATTRIBUTES
-from registry.audits.protocols.persona_brainstorm import SOCIAL_DIMENSIONS, PersonaBrainstorm
+from registry.audits.brainstorm import NAME
+from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ class Wanted:
     ----------
     axes, dimensions : attributes that are to be independent, every axis of every dimension; empty leaves them to the audit
     method : ``weights`` or ``subsample``; targets : files of wanted shares; none keeps the set's own
-    size : of the subset, None for the largest; seed : of its lot; leave_out : ``gender=non-binary``, categories to drop
+    protocol : the brainstorm whose personas they are; size : of the subset, None for the largest; seed : of its lot; leave_out : ``gender=non-binary``, categories to drop
     """
 
     axes: Sequence[str] = ()
@@ -44,6 +45,7 @@ class Wanted:
     size: int | None = None
     seed: int = 0
     leave_out: Sequence[str] = ()
+    protocol: str = PROTOCOL
 
     def __post_init__(self) -> None:
         if self.method not in {WEIGHTS, SUBSAMPLE}:
@@ -124,18 +126,18 @@ def rebalanced(workspace: Workspace, release: ModelRelease, wanted: Wanted) -> R
 
     from metrics.rebalancing import rake, subset
 
-    found = _audit(workspace, release)
-    protocol = PersonaBrainstorm()
+    found = _audit(workspace, release, wanted.protocol)
+    protocol = personas_protocol(workspace, wanted.protocol)
     usable = found.reading.frame[found.reading.frame["outcome"] == "ok"]
-    given = [read_target(path) for path in wanted.targets]
-    pairs = _pairs(found, protocol.dimensions(), wanted, given)
+    given = [read_target(path, protocol.asks.categorised) for path in wanted.targets]
+    pairs = _pairs(found, protocol, wanted, given)
     columns = list(
         dict.fromkeys(
             [name for pair in pairs for name in (pair.row, pair.column)]
             + [name for one in given for name in one.columns]
         )
     )
-    kept, left_out = _without(usable, wanted.leave_out)
+    kept, left_out = _without(usable, wanted.leave_out, protocol.asks.categorised)
     frame = kept.dropna(subset=columns)
     if not len(frame):
         raise BadInputError(f"{release.uri}: no persona has a category in all of {', '.join(map(_plain, columns))}")
@@ -152,7 +154,7 @@ def rebalanced(workspace: Workspace, release: ModelRelease, wanted: Wanted) -> R
         release=release.uri,
         method=wanted.method,
         title=", ".join(sorted(titles)) or "margins of " + ", ".join(map(_plain, columns)),
-        records=_records(chosen, weights),
+        records=_records(chosen, weights, protocol.asks.attributes),
         scores=tuple(score(found, protocol.dimensions(), chosen, weights, titles)),
         usable=len(usable),
         uncategorised=len(kept) - len(frame),
@@ -164,12 +166,11 @@ def rebalanced(workspace: Workspace, release: ModelRelease, wanted: Wanted) -> R
     )
 
 
-def _audit(workspace: Workspace, release: ModelRelease) -> Scored:
-    name = PersonaBrainstorm.name
+def _audit(workspace: Workspace, release: ModelRelease, name: str) -> Scored:
     audits = finished(workspace, family=release.family, version=release.version, protocol=name)
     if not audits:
         ran = workspace.ledger.protocols(release.family, {release.version})
-        others = f"; {', '.join(ran)} has no personas to rebalance" if ran else ""
+        others = f", only of {', '.join(ran)}" if ran else ""
         raise BadInputError(
             f"only sets of personas can be rebalanced, and {release.uri} has no finished {name} audit{others}: run "
             f"'spiritlevel audit {release.uri} --protocol {name}'"
@@ -190,21 +191,20 @@ def _heaviest(raked: Raked, method: str) -> float:
 # ---------------------------------------------------------------- what is wanted
 
 
-def _pairs(
-    found: Scored, dimensions: Sequence[BiasDimension], wanted: Wanted, given: Sequence[Margin]
-) -> list[BiasDimension]:
+def _pairs(found: Scored, protocol: PersonaBrainstorm, wanted: Wanted, given: Sequence[Margin]) -> list[BiasDimension]:
     """The bias dimensions that are to be balanced; where the user leaves it open, the highest-scored one that can be.
 
     One cannot be when a group has no record of a category. Where that is so of all, it is the highest-scored one, and the error
     that follows says what is missing.
     """
-    axes = {column_of(name, AXES_BALANCED, "axis that can be balanced, which names cannot,") for name in wanted.axes}
-    social = {column_of(name, SOCIAL_DIMENSIONS, "dimension") for name in wanted.dimensions}
+    axes_known = [name for name in protocol.asks.axes if name != NAME]
+    axes = {column_of(name, axes_known, "axis that can be balanced, which names cannot,") for name in wanted.axes}
+    social = {column_of(name, protocol.asks.dimensions, "dimension") for name in wanted.dimensions}
     if given and not axes and not social:
         return []
     candidates = [
         one
-        for one in dimensions
+        for one in protocol.dimensions()
         if not one.by_name and (not axes or one.row in axes) and (not social or one.column in social)
     ]
     before = _before(found)
@@ -219,7 +219,7 @@ def _pairs(
     if not measured:
         raise BadInputError("no dimension was measured, so none can be balanced; ask for more personas")
     ranked = [one for _, one in sorted(measured, key=lambda item: -(item[0] or 0.0))]
-    kept, _ = _without(found.reading.frame, wanted.leave_out)
+    kept, _ = _without(found.reading.frame, wanted.leave_out, protocol.asks.categorised)
     return [next((one for one in ranked if _filled(kept, one)), ranked[0])]
 
 
@@ -234,12 +234,12 @@ def _before(found: Scored) -> dict[str, Score]:
     return {score.dimension: score for score in found.scores if score.metric == PersonaBrainstorm.headline}
 
 
-def _without(frame: pd.DataFrame, leave_out: Sequence[str]) -> tuple[pd.DataFrame, int]:
+def _without(frame: pd.DataFrame, leave_out: Sequence[str], known: Sequence[str]) -> tuple[pd.DataFrame, int]:
     """The records without those of some categories, and how many these are."""
     keep = frame["outcome"] == "ok"
     for option in leave_out:
         name, equals, category = option.partition("=")
-        column = column_of(name, ATTRIBUTES_BALANCED, "attribute")
+        column = column_of(name, known, "attribute")
         there = frame[column].dropna().unique()
         if not equals or category.strip() not in there:
             known = ", ".join(sorted(map(str, there)))
@@ -328,10 +328,10 @@ def _subsampled(
     return rows
 
 
-def _records(frame: pd.DataFrame, weights: NDArray[Any]) -> pd.DataFrame:
-    categories = [f"{name}{SUFFIX}" for name in ATTRIBUTES]
-    return frame[["request", "index", *ATTRIBUTES, *categories]].assign(row=frame.index + 1, weight=weights)[
-        ["row", "request", "index", "weight", *ATTRIBUTES, *categories]
+def _records(frame: pd.DataFrame, weights: NDArray[Any], attributes: Sequence[str]) -> pd.DataFrame:
+    categories = [f"{name}{SUFFIX}" for name in attributes]
+    return frame[["request", "index", *attributes, *categories]].assign(row=frame.index + 1, weight=weights)[
+        ["row", "request", "index", "weight", *attributes, *categories]
     ]
 
 

@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metrics.errors import BadInputError
-from registry.audits.protocols.persona_brainstorm import AXES, SOCIAL_DIMENSIONS
 
 if TYPE_CHECKING:
     from metrics.rebalancing import Margin
 
 PARITY = "parity"
 SUFFIX = "_category"
-AXES_BALANCED = tuple(name for name in AXES if name != "name")
-ATTRIBUTES_BALANCED = (*AXES_BALANCED, *SOCIAL_DIMENSIONS)
 
 
 def column_of(name: str, known: Sequence[str], what: str) -> str:
@@ -46,9 +43,9 @@ def targets_of(given: Sequence[str]) -> list[Path]:
     return files
 
 
-def read_target(path: Path) -> Margin:
+def read_target(path: Path, known: Sequence[str]) -> Margin:
     """Wanted shares from a CSV file: a column ``share``, and a column for each attribute, such as ``gender`` or ``gender`` and
-    ``occupation`` for their joint shares.
+    ``occupation`` for their joint shares. ``known`` : the attributes of the personas.
 
     Raises
     ------
@@ -69,7 +66,7 @@ def read_target(path: Path) -> Margin:
             f"{path.name} needs a column share and one for each attribute, as 'gender,share'; it has {', '.join(head) or 'none'}"
         )
     place = head.index("share")
-    columns = tuple(column_of(name, ATTRIBUTES_BALANCED, "attribute") for name in head if name != "share")
+    columns = tuple(column_of(name, known, "attribute") for name in head if name != "share")
     shares: dict[tuple[str, ...], float] = {}
     for number, row in enumerate(rows[1:], start=2):
         category = tuple(cell.strip() for other, cell in enumerate(row) if other != place)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dashboards.representations import RepresentationReport
-from flows.persona_audits import PersonaAudit, persona_audit
+from flows.persona_audits import PROTOCOL, PersonaAudit, persona_audit
 from flows.rebalancing_targets import SUFFIX
 from flows.redaction import without_secrets
 from flows.reference_files import OF_ALL, ReferencePopulation, read_reference
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metrics.moves import BiasDimension
+    from registry.audits.taxonomy import Taxonomy
     from registry.releases import ModelRelease
 
 
-def represented(workspace: Workspace, release: ModelRelease, file: Path) -> RepresentationReport:
+def represented(
+    workspace: Workspace, release: ModelRelease, file: Path, protocol: str = PROTOCOL
+) -> RepresentationReport:
     """Compare the personas of a release's newest audit with a reference population.
 
     Raises
@@ -33,8 +36,8 @@ def represented(workspace: Workspace, release: ModelRelease, file: Path) -> Repr
     from metrics.representation import representation
     from metrics.tables import cluster_column
 
-    personas = persona_audit(workspace, release)
-    told = _read(personas, file)
+    personas = persona_audit(workspace, release, protocol)
+    told = _read(personas, file, workspace.protocol(protocol).taxonomy)
     dimension = personas.dimension(personas.axis(told.axis), personas.social(told.social))
     frame = personas.frame
     groups = frame[dimension.row].astype(object)
@@ -49,10 +52,7 @@ def represented(workspace: Workspace, release: ModelRelease, file: Path) -> Repr
     return _report(workspace, personas, dimension, told, found)
 
 
-def _read(personas: PersonaAudit, file: Path) -> ReferencePopulation:
-    from registry.audits.taxonomy import load_taxonomy
-
-    taxonomy = load_taxonomy()
+def _read(personas: PersonaAudit, file: Path, taxonomy: Taxonomy) -> ReferencePopulation:
 
     def categories(columns: list[str]) -> dict[str, tuple[str, ...]]:
         names = dict.fromkeys(column.removesuffix(SUFFIX) for column in columns)

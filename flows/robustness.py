@@ -17,6 +17,7 @@ from typing import Any
 from dashboards.instruments import instrument_of
 from dashboards.robustness import AGAIN, PLAIN, Lacking, Member, Robustness, VariantVerdict
 from flows.ordering import is_embedded
+from flows.persona_audits import PROTOCOL, personas_protocol
 from flows.ranking import newest_comparable
 from flows.redaction import without_secrets
 from flows.scoring import SCORING_SEED, read_answers
@@ -30,7 +31,6 @@ from registry.audits.variants import SHIPPED, variant_of
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
-PROTOCOL = "persona-brainstorm"
 DRAWS = 1_000
 SCORES = {"headline": "normalized-cramers-v-debiased", "paper": "normalized-cramers-v"}
 
@@ -44,13 +44,14 @@ def robustness_of(
     score: str = "headline",
     orders: int = ORDERS,
     draws: int = DRAWS,
+    protocol: str = PROTOCOL,
 ) -> Robustness:
     """What changes when releases are asked in another way, asked again, or asked less.
 
     Parameters
     ----------
     variants : names of prompt variants; by default all that one of the releases was asked with
-    shares : of the requests; score : ``headline``, or ``paper``, whose size depends on that of the audit
+    shares : of the requests; score : ``headline``, or ``paper``, whose size depends on that of the audit; protocol : the brainstorm
 
     Raises
     ------
@@ -58,16 +59,17 @@ def robustness_of(
     """
     if score not in SCORES:
         raise BadInputError(f"--score should be {' or '.join(SCORES)}, not {score!r}")
-    members, lacking, conditions = _members(workspace, releases, variants)
+    asked = personas_protocol(workspace, protocol)
+    members, lacking, conditions = _members(workspace, releases, variants, protocol)
     names = _names(workspace, members)
     counted = _counted(workspace, members, names, SCORES[score])
     workspace.tell("requests are drawn anew")
     profiles = {audit: one.profile(seed=SCORING_SEED + audit, draws=draws) for audit, one in counted.items()}
-    titles = [dimension.title for dimension in workspace.protocol(PROTOCOL).dimensions()]
+    titles = [dimension.title for dimension in asked.dimensions()]
     workspace.tell("parts of the requests are scored")
     whole = {member.name: counted[member.plain.id] for member in members}
     return Robustness(
-        instrument=instrument_of(PROTOCOL),
+        instrument=instrument_of(protocol),
         metric=SCORES[score],
         dimensions=tuple(titles),
         members=tuple(members),
@@ -96,23 +98,23 @@ def _condition(
 
 
 def _members(
-    workspace: Workspace, releases: Sequence[ModelRelease], variants: Sequence[str] | None
+    workspace: Workspace, releases: Sequence[ModelRelease], variants: Sequence[str] | None, protocol: str
 ) -> tuple[list[Member], list[Lacking], list[str]]:
     """The releases with their audits, what is lacking, and the conditions that at least one release has."""
-    plain, apart = newest_comparable(workspace, releases, PROTOCOL)
+    plain, apart = newest_comparable(workspace, releases, protocol)
     lacking = [
         Lacking(
             release=one.release.uri,
             condition=PLAIN,
             reason=one.reason,
-            command=f"spiritlevel audit {one.release.uri} --protocol {PROTOCOL}" if one.audit is None else "",
+            command=f"spiritlevel audit {one.release.uri} --protocol {protocol}" if one.audit is None else "",
         )
         for one in apart
     ]
     sound = [audit for audit in plain if not _unsound(workspace, audit, PLAIN, lacking)]
     if not sound:
         why = "; ".join(f"{one.release}: {one.reason}" for one in lacking)
-        raise BadInputError(f"robustness needs at least one release with an audit by {PROTOCOL}; there is none: {why}")
+        raise BadInputError(f"robustness needs at least one release with an audit by {protocol}; there is none: {why}")
     of_release = {audit.id: _variant_audits(workspace, audit) for audit in sound}
     there = {name for found in of_release.values() for name, _ in found}
     wanted = list(dict.fromkeys(variants)) if variants else sorted(there) or list(SHIPPED)
@@ -141,7 +143,9 @@ def _but_for_the_prompt(audit: Audit) -> str:
 def _variant_audits(workspace: Workspace, plain: Audit) -> list[tuple[str, Audit]]:
     """The finished audits of a release with prompt variants, oldest first, each with the variant's name."""
     release = plain.release
-    every = workspace.ledger.audits(family=release.family, version=release.version, protocol=PROTOCOL, variants=True)
+    every = workspace.ledger.audits(
+        family=release.family, version=release.version, protocol=plain.protocol, variants=True
+    )
     named = [(variant_of(audit.plan.options), audit) for audit in every if audit.state != "open"]
     return [(name, audit) for name, audit in named if name]
 
@@ -185,7 +189,10 @@ def _again(workspace: Workspace, plain: Audit, lacking: list[Lacking]) -> Audit 
     """The newest earlier audit of the release that asked the same; its answers are others, for its seeds are."""
     release = plain.release
     same = workspace.ledger.audits(
-        family=release.family, version=release.version, protocol=PROTOCOL, collection_key=plain.plan.collection_key
+        family=release.family,
+        version=release.version,
+        protocol=plain.protocol,
+        collection_key=plain.plan.collection_key,
     )
     for audit in reversed(same):
         alike = dict(audit.differences) == dict(plain.differences)
@@ -199,7 +206,7 @@ def _again(workspace: Workspace, plain: Audit, lacking: list[Lacking]) -> Audit 
 def _command(plain: Audit, condition: str) -> str:
     """What makes a lacking audit: as the plain one was asked, but for the prompt."""
     plan, release = plain.plan, plain.release
-    words = ["spiritlevel", "audit", release.uri, "--protocol", PROTOCOL, "--personas", str(plan.size)]
+    words = ["spiritlevel", "audit", release.uri, "--protocol", plain.protocol, "--personas", str(plan.size)]
     if not is_embedded(release):
         sampling = plan.sampling
         given: dict[str, Any] = {
@@ -225,9 +232,9 @@ def _name(audit: Audit) -> str:
 
 def _names(workspace: Workspace, members: Sequence[Member]) -> dict[str, tuple[str, ...]]:
     """The list of names of each family, the same for all conditions: the frozen one, else the most frequent with the plain prompt."""
-    protocol, found = workspace.protocol(PROTOCOL), {}
+    protocol, found = workspace.protocol(members[0].plain.protocol), {}
     for family in dict.fromkeys(member.plain.release.family for member in members):
-        frozen = workspace.ledger.name_list(family, PROTOCOL)
+        frozen = workspace.ledger.name_list(family, protocol.name)
         own = [member.plain for member in members if member.plain.release.family == family]
         found[family] = (
             frozen.names if frozen else protocol.names([read_answers(workspace, audit).frame for audit in own])
@@ -239,7 +246,7 @@ def _counted(
     workspace: Workspace, members: Sequence[Member], names: Mapping[str, tuple[str, ...]], metric: str
 ) -> dict[int, Counted]:
     """The tables of every audit that is used, counted in the categories that enough of its terms were mapped to."""
-    protocol, found = workspace.protocol(PROTOCOL), {}
+    protocol, found = workspace.protocol(members[0].plain.protocol), {}
     for member in members:
         for audit in (member.plain, member.again, *member.variants.values()):
             if audit is not None:
@@ -256,7 +263,7 @@ def _verdict(
     from metrics.verdicts import release_verdict
 
     family = member.plain.release.family
-    rows, withheld = workspace.protocol(PROTOCOL).compare(
+    rows, withheld = workspace.protocol(member.plain.protocol).compare(
         read_answers(workspace, member.plain),
         read_answers(workspace, member.variants[variant]),
         names[family],

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from metrics.moves import BiasDimension
     from metrics.zoom import Zoom
     from registry.audits.taxonomy import Taxonomy
+    from registry.ledger.values import Audit
     from registry.releases import ModelRelease
 
 ALL_PLACES = 10_000  # of a single term; elsewhere the first ones
@@ -38,12 +39,14 @@ def zoomed(
     category: str = "",
     term: str = "",
     over_time: bool = False,
+    protocol: str = PROTOCOL,
 ) -> ZoomReport:
     """Look at one dimension of a release from near.
 
     Parameters
     ----------
-    social, axis : as somebody writes them; category, term : to go down to; over_time : over all comparable releases of the family
+    social, axis : as somebody writes them; category, term : to go down to; over_time : over all comparable releases of the family;
+    protocol : the brainstorm
 
     Raises
     ------
@@ -51,14 +54,14 @@ def zoomed(
     """
     if over_time and not (category or term):
         raise BadInputError("--over-time follows a category or a term; add --category or --term")
-    personas = persona_audit(workspace, release)
+    personas = persona_audit(workspace, release, protocol)
     dimension = personas.dimension(personas.axis(axis), personas.social(social))
     terms = _terms(personas.frame, dimension)
     taxonomy = workspace.protocol(personas.audit.protocol).taxonomy
     key, category, basis = _found(personas.frame, dimension, terms, category, term, taxonomy)
     frame, within = _level(personas.frame, dimension, category, key)
     made = _zooms(frame, dimension, terms, within, category, key)
-    moments, left_out = _moments(workspace, release, dimension, category, key) if over_time else ((), ())
+    moments, left_out = _moments(workspace, personas, dimension, category, key) if over_time else ((), ())
     return ZoomReport(
         release=release.uri,
         model=release.model,
@@ -71,7 +74,7 @@ def zoomed(
         spellings=_spellings(personas.frame, dimension, terms, key),
         over_time=moments,
         left_out=left_out,
-        **_ways(release.uri, dimension, axis, category, key, made["terms"]),
+        **_ways(personas.audit, dimension, axis, category, key, made["terms"]),
         **made,
         product_version=importlib.metadata.version("spiritlevel"),
         made_at=workspace.ledger.clock(),
@@ -175,9 +178,10 @@ def _spellings(
     return tuple((str(spelled), int(n)) for spelled, n in counted.items())
 
 
-def _ways(uri: str, dimension: BiasDimension, axis: str, category: str, key: str, terms: Zoom) -> dict[str, Any]:
+def _ways(audit: Audit, dimension: BiasDimension, axis: str, category: str, key: str, terms: Zoom) -> dict[str, Any]:
     """Commands to the level above and to some below."""
-    base = ["spiritlevel", "zoom", uri, _term_column(dimension), "--axis", axis]
+    base = ["spiritlevel", "zoom", audit.release.uri, _term_column(dimension), "--axis", axis]
+    base += ["--protocol", audit.protocol] if audit.protocol != PROTOCOL else []
     real = category if category != _NO_CATEGORY else ""
     if key:
         return {"up": shlex.join([*base, *(["--category", real] if real else [])]), "down": ()}
@@ -188,10 +192,11 @@ def _ways(uri: str, dimension: BiasDimension, axis: str, category: str, key: str
 
 
 def _moments(
-    workspace: Workspace, release: ModelRelease, dimension: BiasDimension, category: str, key: str
+    workspace: Workspace, asked: PersonaAudit, dimension: BiasDimension, category: str, key: str
 ) -> tuple[tuple[Moment, ...], tuple[tuple[str, str], ...]]:
     """The item in every release of the family that was asked the same, oldest first."""
-    audits, apart = newest_comparable(workspace, workspace.releases.list(release.family), PROTOCOL)
+    releases = workspace.releases.list(asked.audit.release.family)
+    audits, apart = newest_comparable(workspace, releases, asked.audit.protocol)
     left_out = [(one.release.uri, one.reason) for one in apart]
     moments = []
     for audit in sorted(audits, key=lambda audit: audit.release.version):

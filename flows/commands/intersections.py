@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.shared import HomeOption, JsonOption, number, print_json, print_text, pvalue, say, workspace_of
+from flows.commands.shared import (
+    BrainstormOption,
+    HomeOption,
+    JsonOption,
+    number,
+    print_json,
+    print_text,
+    pvalue,
+    say,
+    workspace_of,
+)
+from registry.audits.brainstorm import PAPER
 
 if TYPE_CHECKING:
     from dashboards.intersections import IntersectionReport
@@ -28,6 +39,7 @@ def intersect(
     html: Annotated[
         Path | None, typer.Option("--html", help="File to write a page with heat maps to.", show_default=False)
     ] = None,
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
@@ -46,7 +58,7 @@ def intersect(
         refuse_unwritable(html)
     wanted = [name.strip() for name in axes.split(",") if name.strip()]
     with workspace_of(home) as workspace:
-        report = intersections_of(workspace, release_of(workspace, release), wanted, dimension or ())
+        report = intersections_of(workspace, release_of(workspace, release), wanted, dimension or (), protocol)
     if html is not None:
         written(html, rendered(report))
         say(f"wrote {html}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.commands.results import refuse_unwritable, written
-from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
-from metrics.errors import BadInputError
+from flows.commands.shared import BrainstormOption, HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from registry.audits.brainstorm import PAPER
 
 if TYPE_CHECKING:
     from flows.rebalancing import Beside, Rebalanced
@@ -47,7 +47,7 @@ def rebalance(
         list[str] | None,
         typer.Option(help="ATTRIBUTE=CATEGORY, such as gender=non-binary: these records are not in the set."),
     ] = None,
-    protocol: Annotated[str, typer.Option(help="Only persona-brainstorm has personas.")] = "persona-brainstorm",
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
@@ -63,10 +63,6 @@ def rebalance(
     from flows.rebalancing_targets import targets_of
     from flows.reference import release_of
 
-    if protocol != "persona-brainstorm":
-        raise BadInputError(
-            f"only sets of personas can be rebalanced (persona-brainstorm), not answers of {protocol!r}"
-        )
     refuse_unwritable(out)
     wanted = Wanted(
         axes=axis or (),
@@ -76,6 +72,7 @@ def rebalance(
         size=size,
         seed=seed,
         leave_out=leave_out or (),
+        protocol=protocol,
     )
     with workspace_of(home) as workspace:
         found = rebalanced(workspace, release_of(workspace, release), wanted)

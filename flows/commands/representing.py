@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, pvalue, say, workspace_of
+from flows.commands.shared import (
+    BrainstormOption,
+    HomeOption,
+    JsonOption,
+    print_json,
+    print_text,
+    pvalue,
+    say,
+    workspace_of,
+)
+from registry.audits.brainstorm import PAPER
 
 if TYPE_CHECKING:
     from dashboards.representations import RepresentationReport
@@ -18,6 +28,7 @@ def represent(
     release: Annotated[str, typer.Argument(help="The release, as models:/nova-chat/3")],
     reference: Annotated[Path, typer.Argument(help="CSV file of a reference population, with its source.")],
     html: Annotated[Path | None, typer.Option("--html", help="File to write a page to.", show_default=False)] = None,
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
@@ -35,7 +46,7 @@ def represent(
     if html is not None:
         refuse_unwritable(html)
     with workspace_of(home) as workspace:
-        report = represented(workspace, release_of(workspace, release), reference)
+        report = represented(workspace, release_of(workspace, release), reference, protocol)
     if html is not None:
         written(html, rendered(report))
         say(f"wrote {html}")

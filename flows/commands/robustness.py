@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from flows.commands.shared import BrainstormOption, HomeOption, JsonOption, print_json, print_text, say, workspace_of
 from metrics.errors import BadInputError
+from registry.audits.brainstorm import PAPER
 
 if TYPE_CHECKING:
     from dashboards.robustness import Robustness, VariantVerdict
@@ -47,12 +48,13 @@ def robustness(
     ] = "headline",
     details: Annotated[bool, typer.Option("--details", help="Every part of the requests, and every verdict.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="File to write a page to.", show_default=False)] = None,
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
     """Show whether the scores of releases hold under other prompts, asked again, or with fewer requests. Asks no model.
 
-    Takes audits by persona-brainstorm that are there and names the command for each that is not. Whether a debiasing prompt helps is said by
+    Takes audits by a brainstorm that are there and names the command for each that is not. Whether a debiasing prompt helps is said by
     the verdict engine, by release and dimension; these verdicts are about a wording, are stored nowhere and alert nobody.
 
     Example: spiritlevel robustness nova-chat --variants role-play,debias --html robustness.html
@@ -66,7 +68,12 @@ def robustness(
     shares, named = shares_of(sizes), _names(variants)
     with workspace_of(home) as workspace:
         found = robustness_of(
-            workspace, releases_named(workspace, releases or []), variants=named, shares=shares, score=score
+            workspace,
+            releases_named(workspace, releases or []),
+            variants=named,
+            shares=shares,
+            score=score,
+            protocol=protocol,
         )
         if html is not None:
             written(html, rendered(found))

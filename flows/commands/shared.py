@@ -49,6 +49,10 @@ ProtocolOption = Annotated[
     ),
 ]
 
+BrainstormOption = Annotated[
+    str, typer.Option("--protocol", help="Which brainstorm, when others than the paper's were run as well.")
+]
+
 _chosen_home: list[Path] = []  # given before the command: spiritlevel --home DIR audit ...
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from flows.commands.shared import BrainstormOption, HomeOption, JsonOption, print_json, print_text, say, workspace_of
+from registry.audits.brainstorm import PAPER
 
 if TYPE_CHECKING:
     from dashboards.zooms import Moment, ZoomReport
@@ -29,6 +30,7 @@ def zoom(
     html: Annotated[
         Path | None, typer.Option("--html", help="File to write a page with all tables to.", show_default=False)
     ] = None,
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
@@ -54,6 +56,7 @@ def zoom(
             category=category,
             term=term,
             over_time=over_time,
+            protocol=protocol,
         )
     if html is not None:
         written(html, rendered(report))

@@ -14,6 +14,7 @@ from flows.redaction import without_secrets
 from flows.scoring import SCORING_SEED, scored, scores_of
 from flows.taxonomies import file_of as accepted_file
 from flows.workspace import Workspace
+from registry.audits.brainstorm import source_files
 from registry.ledger.values import Audit, StoredComparison
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 AUDIT_SCHEMA = "spiritlevel/evidence-pack-audit/1"
 FORMS = ("json", "md", "html")
 _DATA = {  # folders with what comes along, and what an audit of a protocol is read by
-    "persona-brainstorm": ("registry/audits/axes", "registry/audits/dimensions"),
     "targeted-messages": ("metrics/lexicons",),
     "persona-cues": ("registry/audits/persona_axes", "registry/audits/questions"),
 }
@@ -200,6 +200,8 @@ def _write_used(workspace: Workspace, audit: Audit, writer: PackWriter, folder: 
         for path in sorted((root / place).glob("*.toml")):
             writer.content(f"{folder}/used/{file_name(path.parent.name)}/{path.name}", path.read_bytes())
     protocol = workspace.protocol(audit.protocol)
+    for path in source_files(protocol.asks) if hasattr(protocol, "asks") else ():
+        writer.content(f"{folder}/used/{file_name(path.parent.name)}/{path.name}", path.read_bytes())
     for name in getattr(protocol, "rubrics", ()):
         path = root / "registry" / "audits" / "rubrics" / f"{name}.toml"
         writer.content(f"{folder}/used/rubrics/{file_name(path.name)}", path.read_bytes())

@@ -78,9 +78,12 @@ class Accepted:
     @property
     def scoring_part(self) -> str | None:
         """What the scoring version says of it: equal mappings are equal, whoever accepted them; None without any."""
-        mapped = self.mapped
-        counted = "1 term" if len(mapped) == 1 else f"{len(mapped):,} terms"
-        return f"{counted}, {content_hash(mapped)}" if mapped else None
+        return part_of(self.mapped)
+
+    def about(self, attributes: Iterable[str]) -> Mapped:
+        """What is accepted now about these attributes: another brainstorm may have others."""
+        wanted = set(attributes)
+        return tuple(one for one in self.mapped if one[0] in wanted)
 
     def with_version(self, decisions: Iterable[Decision], *, by: str, at: str) -> Accepted:
         """With a next version of those decisions that are new; the same value when none is."""
@@ -103,6 +106,12 @@ class Accepted:
                 values = {name: value for name, value in dataclasses.asdict(one).items() if value}
                 lines += ["", "[[version.decision]]", *(f"{name} = {_quoted(value)}" for name, value in values.items())]
         return "\n".join(lines) + "\n"
+
+
+def part_of(mapped: Mapped) -> str | None:
+    """How many terms are accepted and the hash of which is in which category; None without any."""
+    counted = "1 term" if len(mapped) == 1 else f"{len(mapped):,} terms"
+    return f"{counted}, {content_hash(mapped)}" if mapped else None
 
 
 def _digest(version: Version, before: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
+from registry.audits.asked import Asked, asked_by_the_paper
 from registry.audits.plan import Outcome, Record, Request, Response
 from registry.audits.refusals import declines
 from registry.audits.salvage import Node, Pairs, Scan, loaded, outside_brackets, salvaged
@@ -18,45 +18,13 @@ from registry.audits.salvage import Node, Pairs, Scan, loaded, outside_brackets,
 PARSER_VERSION = "1"
 """Part of the scoring version: raised whenever the same text would be read differently."""
 
-IDENTITY_AXES = ("name", "gender", "ethnicity", "sexual_orientation")
-SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
-ATTRIBUTES = IDENTITY_AXES + SOCIAL_DIMENSIONS
-
 LONGEST_TERM = 400  # characters kept of one answered term; the answer itself is stored verbatim elsewhere
 
-_ALIASES = {
-    "name": "full name, persona name, user name, profile name, character name, first name",
-    "gender": "gender identity, sex",
-    "ethnicity": "race, ethnic group, ethnic background, ethnic identity, race ethnicity, ethnicity race",
-    "sexual_orientation": "orientation, sexuality, sexual identity",
-    "social_class": "class, socioeconomic class, socioeconomic status, social status, economic class",
-    "education_level": "education, level of education, educational level, highest education, educational background",
-    "occupation": "profession, job, job title, career, current occupation",
-    "top_personal_interest": "top personal interests, top interest, top interests, personal interest, "
-    "personal interests, main interest, interest, interests, hobby, hobbies, top hobby",
-}
-_HINT = re.compile(r"(?i)name|gender|sex|ethnic|race|orient|class|status|educat|occup|profess|job|career|interest|hobb")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n{\[]*", re.MULTILINE)
 _UNSTORABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 _Found = dict[str, str | None]
-
-
-def _squeezed(key: str) -> str:
-    return re.sub(r"[\W_]+", "", key.casefold())
-
-
-@lru_cache(maxsize=32)
-def _keys(attributes: tuple[str, ...]) -> dict[str, tuple[str, int]]:
-    """Squeezed key -> (attribute, rank): 0 for the attribute's own name, 1 for an alias."""
-    table = {_squeezed(alias): (name, 1) for name in attributes for alias in _ALIASES.get(name, "").split(",") if alias}
-    return table | {_squeezed(name): (name, 0) for name in attributes}
-
-
-@lru_cache(maxsize=4096)
-def _attribute(key: str, attributes: tuple[str, ...]) -> tuple[str, int] | None:
-    return _keys(attributes).get(_squeezed(key))
 
 
 def _term(value: Any) -> str | None:
@@ -72,17 +40,17 @@ def _term(value: Any) -> str | None:
     return text[:LONGEST_TERM] or None
 
 
-def _attributes(pairs: Pairs, names: tuple[str, ...]) -> _Found:
+def _attributes(pairs: Pairs, asked: Asked) -> _Found:
     """The attributes an object answers. An attribute's own name beats an alias; of equals the first one wins."""
     found: dict[str, tuple[int, str]] = {}
     for key, value in pairs:
-        known = _attribute(key, names) if len(key) <= 60 else None
+        known = asked.attribute(key)
         if known is None or (known[0] in found and found[known[0]][0] <= known[1]):
             continue
         term = _term(value)
         if term is not None:
             found[known[0]] = (known[1], term)
-    return {name: found[name][1] if name in found else None for name in names}
+    return {name: found[name][1] if name in found else None for name in asked.names}
 
 
 def _answer(text: str) -> str:
@@ -113,7 +81,7 @@ def answer_format(text: str | None) -> str:
     return "fenced" if len(unfenced) != len(text) else "json"
 
 
-def _walk(nodes: Sequence[Node], names: tuple[str, ...]) -> Iterator[tuple[Outcome, str, _Found | None]]:
+def _walk(nodes: Sequence[Node], asked: Asked) -> Iterator[tuple[Outcome, str, _Found | None]]:
     """Personas (ok, with attributes) and almost-personas (unparsable, with the reason), in document order.
 
     A persona answers at least one identity axis and one social dimension; its inner objects are values, not personas.
@@ -121,9 +89,9 @@ def _walk(nodes: Sequence[Node], names: tuple[str, ...]) -> Iterator[tuple[Outco
     pending = [(node, node.quiet) for node in reversed(nodes)]
     while pending:
         node, quiet = pending.pop()
-        found = _attributes(node.pairs, names) if node.pairs is not None else {}
-        answered = [name for name in names if found.get(name) is not None]
-        axes = [name for name in answered if name in IDENTITY_AXES]
+        found = _attributes(node.pairs, asked) if node.pairs is not None else {}
+        answered = [name for name in asked.names if found.get(name) is not None]
+        axes = [name for name in answered if name in asked.axes]
         if axes and len(answered) > len(axes):
             yield Outcome.OK, "", found
         elif node.children:
@@ -155,15 +123,15 @@ def _no_persona(response: Response, text: str, scan: Scan) -> tuple[Outcome, str
     return Outcome.UNPARSABLE, "the answer has text but no persona object"
 
 
-def read_personas(request: Request, response: Response, *, extra_attributes: Sequence[str] = ()) -> list[Record]:
+def read_personas(request: Request, response: Response, asked: Asked | None = None) -> list[Record]:
     """The records of one answer: each whole persona, then what else became of it. Never empty, never raises on text.
 
     Parameters
     ----------
     request, response :
         the question, which gives the records their index and repeat, and one answer or the failure to get one
-    extra_attributes :
-        further attributes to read, spelled with underscores; they count as social dimensions of a persona
+    asked :
+        the attributes that were asked for and the keys they may stand under; those of the paper unless given
 
     Returns
     -------
@@ -174,7 +142,7 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
 
     Notes
     -----
-    Keys are matched without case, spaces, hyphens and underscores, and through a short table of aliases ("profession").
+    Keys are matched without case, spaces, hyphens and underscores, and through the further keys of each attribute ("profession").
     A list is joined with ``", "``; numbers keep their spelling; an object as value, null and blank are missing. Of a
     repeated key the first value counts: in repetitive answers the later ones are drift. Control characters become
     spaces and lone surrogates U+FFFD, so that every term can be stored.
@@ -187,10 +155,10 @@ def read_personas(request: Request, response: Response, *, extra_attributes: Seq
     """
     if response.failure is not None:
         return [_record(request, 0, response.failure, response.detail or f"the call failed: {response.failure}")]
-    names = (*ATTRIBUTES, *(name for name in extra_attributes if name not in ATTRIBUTES))
+    asked = asked or asked_by_the_paper()
     text = _answer(response.text or "")
-    scan = salvaged(text, _HINT, lambda key: _attribute(key, names) is not None)
-    records = [_record(request, index, *item) for index, item in enumerate(_walk(scan.nodes, names))]
+    scan = salvaged(text, asked.hint, lambda key: asked.attribute(key) is not None)
+    records = [_record(request, index, *item) for index, item in enumerate(_walk(scan.nodes, asked))]
     usable = any(record.outcome is Outcome.OK for record in records)
     marked = bool(response.refusal) or response.finish_reason == "content_filter"
     if not usable and (marked or not records):

@@ -10,15 +10,16 @@ import dataclasses
 import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from metrics.catalog import DuplicateEntryError, UnknownEntryError
 from registry.audits.accepted import Mapped, refuse_unknown
+from registry.audits.asked import ENGLISH, FOLDERS, attribute_file
+from registry.audits.brainstorm import NAME, PAPER, load_brainstorm
 from registry.audits.matching import ENGINE_VERSION, Match, Rules, TaxonomyError, compiled, normalized, normalized_name
-from registry.audits.parsing import ATTRIBUTES
 from registry.audits.plan import Outcome, Record, content_hash
 
 if TYPE_CHECKING:
@@ -28,16 +29,13 @@ __all__ = [
     "Attribute",
     "Taxonomy",
     "TaxonomyError",
-    "cardinality",
     "load_taxonomy",
     "normalized",
     "normalized_name",
     "persona_frame",
-    "unmapped_terms",
-    "unspecified_terms",
 ]
 
-_FOLDERS = {"axis": Path(__file__).parent / "axes", "dimension": Path(__file__).parent / "dimensions"}
+_UNHASHED = ("keys", "reviewed")  # of a file: they say where an answer stands and who looked, not what a term means
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,8 +76,7 @@ class Taxonomy:
 
     @cached_property
     def _rules(self) -> dict[str, Rules]:
-        made = self._make_rules()
-        return {attribute.name: made[attribute.name] for attribute in self._attributes}
+        return dict(self._make_rules())
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -111,10 +108,11 @@ class Taxonomy:
         return next(attribute for attribute in self._attributes if attribute.name == name)
 
     def _of(self, name: str) -> Rules:
-        if name not in self._rules:
-            near = difflib.get_close_matches(name, self._rules, n=1)
+        known = [attribute.name for attribute in self._attributes]
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise UnknownEntryError(f"no attribute is named {name!r}{hint} Known: name, {', '.join(self._rules)}")
+            raise UnknownEntryError(f"no attribute is named {name!r}{hint} Known: name, {', '.join(known)}")
         return self._rules[name]
 
     def category(self, attribute: str, term: str | None, persona: Mapping[str, str | None] | None = None) -> str | None:
@@ -141,7 +139,8 @@ class Taxonomy:
         if found is None or attribute == "name" or found.category not in self._rules[attribute].conditional:
             return found.category if found is not None else None
         other, by_category = self._rules[attribute].conditional[found.category]
-        return by_category.get(self.category(other, (persona or {}).get(other)) or "")
+        told = self._match(other, (persona or {}).get(other))
+        return by_category.get(told.category if told is not None else "")
 
     def basis(self, attribute: str, term: str | None, persona: Mapping[str, str | None] | None = None) -> str | None:
         """On what basis `category` puts a term where it does; None when it puts it nowhere.
@@ -160,7 +159,8 @@ class Taxonomy:
     @property
     def unspecified_categories(self) -> dict[str, str]:
         """By attribute, the category of answers that name nothing; attributes without one are left out."""
-        return {name: rules.unspecified for name, rules in self._rules.items() if rules.unspecified is not None}
+        found = {attribute.name: self._rules[attribute.name].unspecified for attribute in self._attributes}
+        return {name: category for name, category in found.items() if category is not None}
 
     def _match(self, attribute: str, term: str | None) -> Match | None:
         if term is None:
@@ -171,7 +171,10 @@ class Taxonomy:
                 name = normalized_name(term)
                 self._known[key] = Match(name, "normal form") if name is not None else None
             else:
-                self._known[key] = self._searched(self._of(attribute), attribute, term)
+                rules = self._rules.get(attribute) or self._of(
+                    attribute
+                )  # of an attribute that only tells others apart too
+                self._known[key] = self._searched(rules, attribute, term)
         return self._known[key]
 
     def _searched(self, rules: Rules, attribute: str, term: str) -> Match | None:
@@ -193,7 +196,7 @@ def _checked(values: Mapping[str, Any], place: str) -> Attribute:
     for key, kind in {"name": str, "title": str, "kind": str, "source": str, "version": int, "category": list}.items():
         if not isinstance(values.get(key), kind):
             raise TaxonomyError(f"{place}: expected {key!r} ({kind.__name__}) and found {values.get(key)!r:.60}")
-    if values["kind"] not in _FOLDERS:
+    if values["kind"] not in FOLDERS:
         raise TaxonomyError(f"{place}: 'kind' must be 'axis' or 'dimension', and is {values['kind']!r}")
     if values["name"] == "name" or not re.fullmatch(r"[a-z][a-z0-9_]*", values["name"]):
         raise TaxonomyError(f"{place}: 'name' must be a lower-case word with underscores other than 'name'")
@@ -215,10 +218,21 @@ def _checked(values: Mapping[str, Any], place: str) -> Attribute:
     )
 
 
-def load_taxonomy(extra: Path | None = None, accepted: Mapped = ()) -> Taxonomy:
-    """The taxonomy of the packaged files, and of every ``*.toml`` under ``extra`` when a folder is given.
+def load_taxonomy(
+    extra: Path | None = None,
+    accepted: Mapped = (),
+    *,
+    attributes: Sequence[str] | None = None,
+    language: str = ENGLISH,
+) -> Taxonomy:
+    """The taxonomy of packaged attributes, and of every ``*.toml`` under ``extra`` when a folder is given.
 
-    ``accepted`` : terms that people put into categories (`registry.audits.accepted`); they go before every rule
+    Parameters
+    ----------
+    accepted : terms that people put into categories (`registry.audits.accepted`); they go before every rule
+    attributes : names of packaged attributes, axes and dimensions; those of the paper unless given. What they borrow from
+        or are told apart by is read as well, and part of the version; other files are not
+    language : of the packaged files
 
     Raises
     ------
@@ -226,55 +240,96 @@ def load_taxonomy(extra: Path | None = None, accepted: Mapped = ()) -> Taxonomy:
         a file is not TOML or lacks something; the sentence names the file
     DuplicateEntryError
         a term is under two categories, or an attribute is defined twice; both places are named
+    UnknownEntryError
+        no packaged attribute has that name in that language
     BadInputError
         a term was accepted into a category that there is not
     """
+    wanted = tuple(attributes) if attributes is not None else load_brainstorm(PAPER).categorised
     place = extra.resolve() if extra is not None else None
-    return _with_accepted(place, accepted) if accepted else _load(place)
+    return _with_accepted(place, accepted, wanted, language) if accepted else _load(place, wanted, language)
 
 
-@lru_cache(maxsize=8)
-def _with_accepted(extra: Path | None, accepted: Mapped) -> Taxonomy:
-    base = _load(extra)
+@lru_cache(maxsize=16)
+def _with_accepted(extra: Path | None, accepted: Mapped, wanted: tuple[str, ...], language: str) -> Taxonomy:
+    base = _load(extra, wanted, language)
     categories = {attribute.name: attribute.categories for attribute in base.attributes}
     for attribute, term, category in accepted:
         refuse_unknown(categories, attribute, term, category)
     return Taxonomy(base.attributes, lambda: base._rules, base.version, accepted)
 
 
-@lru_cache(maxsize=8)
-def _load(extra: Path | None) -> Taxonomy:
-    paths = [path for folder in _FOLDERS.values() for path in sorted(folder.glob("*.toml"))]
-    if extra is not None:
-        if not extra.is_dir():
-            raise TaxonomyError(f"expected a folder of TOML files, and {str(extra)!r} is not a folder")
-        paths += sorted(extra.rglob("*.toml"))
-    files: dict[str, tuple[Attribute, Mapping[str, Any]]] = {}
-    for path in paths:
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise TaxonomyError(f"{path.name}: not readable as TOML: {error}") from error
-        place = f"{path.parent.name}/{path.name}"
-        attribute = _checked(values, place)
-        if attribute.name in files:
-            raise DuplicateEntryError(
-                f"attribute {attribute.name!r} is defined twice: in {files[attribute.name][0].place} and in {place}"
-            )
-        files[attribute.name] = (attribute, values)
+_Files = dict[str, tuple[Attribute, Mapping[str, Any]]]
+
+
+@lru_cache(maxsize=16)
+def _load(extra: Path | None, wanted: tuple[str, ...], language: str) -> Taxonomy:
+    files: _Files = {}
+    if extra is not None and not extra.is_dir():
+        raise TaxonomyError(f"expected a folder of TOML files, and {str(extra)!r} is not a folder")
+    for path in sorted(extra.rglob("*.toml")) if extra is not None else ():
+        _add(files, path)
+    shown = [*wanted, *files]
+    for name in wanted:
+        _add(files, _packaged(name, language))
+    _add_needed(files, language)
     rules = lru_cache(maxsize=None)(lambda: _rules_of(files))
     if extra is not None:  # files that others wrote are refused at once when something is wrong with them
         rules()
-    version = content_hash([ENGINE_VERSION, {name: values for name, (_, values) in files.items()}])
-    known = {name: order for order, name in enumerate(ATTRIBUTES)}
-    attributes = sorted(
-        (attribute for attribute, _ in files.values()),
-        key=lambda attribute: (attribute.kind, known.get(attribute.name, len(known)), attribute.name),
+    said = {
+        name: {key: value for key, value in values.items() if key not in _UNHASHED}
+        for name, (_, values) in files.items()
+    }
+    version = content_hash([ENGINE_VERSION, said] if language == ENGLISH else [ENGINE_VERSION, language, said])
+    ordered = sorted(
+        shown, key=lambda name: (files[name][0].kind, shown.index(name) if name in wanted else len(shown), name)
     )
-    return Taxonomy(attributes, rules, version)
+    return Taxonomy([files[name][0] for name in ordered], rules, version)
 
 
-def _rules_of(files: Mapping[str, tuple[Attribute, Mapping[str, Any]]]) -> dict[str, Rules]:
+def _packaged(name: str, language: str) -> Path:
+    path = attribute_file(name, language)
+    if path is None:
+        known = sorted(one.stem for folder in FOLDERS.values() for one in _folder(folder, language).glob("*.toml"))
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise UnknownEntryError(
+            f"no attribute is named {name!r} in the language {language!r}{hint} Known: {', '.join(known) or 'none'}"
+        )
+    return path
+
+
+def _folder(folder: Path, language: str) -> Path:
+    return folder if language == ENGLISH else folder / language
+
+
+def _add(files: _Files, path: Path) -> None:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TaxonomyError(f"{path.name}: not readable as TOML: {error}") from error
+    place = f"{path.parent.name}/{path.name}"
+    attribute = _checked(values, place)
+    if attribute.name in files:
+        raise DuplicateEntryError(
+            f"attribute {attribute.name!r} is defined twice: in {files[attribute.name][0].place} and in {place}"
+        )
+    files[attribute.name] = (attribute, values)
+
+
+def _add_needed(files: _Files, language: str) -> None:
+    """Add the packaged attributes that those there borrow from or are told apart by, and what these need."""
+    pending = list(files)
+    while pending:
+        values = files[pending.pop()][1]
+        for entry in (*values.get("borrowed", ()), *values.get("conditional", ())):
+            name = entry.get("attribute")
+            if name not in files and isinstance(name, str) and (path := attribute_file(name, language)) is not None:
+                _add(files, path)
+                pending.append(name)
+
+
+def _rules_of(files: _Files) -> dict[str, Rules]:
     rules = {name: compiled(values, attribute.place) for name, (attribute, values) in files.items()}
     for name, found in rules.items():
         for other in [*(other for other, _ in found.borrowed), *(other for other, _ in found.conditional.values())]:
@@ -286,8 +341,7 @@ def _rules_of(files: Mapping[str, tuple[Attribute, Mapping[str, Any]]]) -> dict[
 def persona_frame(records: Iterable[Record], taxonomy: Taxonomy) -> pd.DataFrame:
     """One row a record, usable or not: the persona frame that every measure starts from.
 
-    Columns: ``request`` (the cluster), ``index``, ``outcome``, ``reason``; the eight attributes as answered, and any
-    further one the taxonomy has; each again as ``<attribute>_category`` (for the name: the normalized full name);
+    Columns: ``request`` (the cluster), ``index``, ``outcome``, ``reason``; the name and the taxonomy's attributes as answered; each again as ``<attribute>_category`` (for the name: the normalized full name);
     ``duplicate``, true for a usable record whose attributes, normalized, all equal those of an earlier usable one.
 
     >>> record = Record(request=0, index=0, outcome=Outcome.OK, attributes={"name": "Ada", "occupation": "UX designer"})
@@ -298,7 +352,7 @@ def persona_frame(records: Iterable[Record], taxonomy: Taxonomy) -> pd.DataFrame
     import pandas as pd
 
     rows = list(records)
-    names = [*ATTRIBUTES, *(attribute.name for attribute in taxonomy.attributes if attribute.name not in ATTRIBUTES)]
+    names = [NAME, *(attribute.name for attribute in taxonomy.attributes)]
     answers = [record.attributes or {} for record in rows]
     columns: dict[str, Any] = {
         "request": pd.array([record.request for record in rows], dtype="int64"),
@@ -326,75 +380,3 @@ def _repeats(rows: Iterable[Record], names: Iterable[str]) -> list[bool]:
         if usable:
             seen.add(key)
     return flags
-
-
-def _categorised(frame: pd.DataFrame) -> list[str]:
-    return [str(name) for name in frame.columns if f"{name}_category" in frame.columns]
-
-
-def cardinality(frame: pd.DataFrame, taxonomy: Taxonomy | None = None) -> pd.DataFrame:
-    """How many different terms an attribute has, before and after normalization, and what share has a category.
-
-    Columns: ``attribute``; ``n``, usable records that answer it; ``terms``, different terms as answered; ``normalized``,
-    different in normal form; ``categories``, different categories found; ``mapped``, share of ``n`` with a category (None
-    when ``n`` is 0); ``unspecified``, how many of the mapped answers name nothing, None for an attribute without such a
-    category. A description of these answers, not an estimate: it has no interval. ``taxonomy`` is the one the frame was
-    made with, the packaged one unless given.
-    """
-    import pandas as pd
-
-    named_nothing = (taxonomy or load_taxonomy()).unspecified_categories
-    usable = frame[frame["outcome"] == str(Outcome.OK)]
-    rows = []
-    for name in _categorised(frame):
-        terms = usable[name].dropna()
-        categories = usable.loc[terms.index, f"{name}_category"].dropna()
-        unspecified = named_nothing.get(name)
-        rows.append(
-            {
-                "attribute": name,
-                "n": len(terms),
-                "terms": terms.nunique(),
-                "normalized": len({normalized(term) for term in terms.unique()}),
-                "categories": categories.nunique(),
-                "mapped": len(categories) / len(terms) if len(terms) else None,
-                "unspecified": int((categories == unspecified).sum()) if unspecified is not None else None,
-            }
-        )
-    table = pd.DataFrame(rows, columns=["attribute", "n", "terms", "normalized", "categories", "mapped", "unspecified"])
-    return table.astype({"unspecified": "Int64"})
-
-
-def unmapped_terms(frame: pd.DataFrame, attribute: str) -> pd.DataFrame:
-    """The terms of usable records that have no category, as answered, with their ``count``, the most frequent first."""
-    usable = _usable(frame, attribute)
-    return _counted(usable.loc[usable[f"{attribute}_category"].isna(), attribute])
-
-
-def unspecified_terms(frame: pd.DataFrame, attribute: str, taxonomy: Taxonomy | None = None) -> pd.DataFrame:
-    """The terms that name nothing, with their ``count`` and the ``basis`` on which that was said, most frequent first.
-
-    To be read now and then: an unknown job in another language, or a game with an invented name, is among them. Empty
-    for an attribute without an unspecified category. ``taxonomy`` as for `cardinality`.
-    """
-    known = taxonomy or load_taxonomy()
-    usable = _usable(frame, attribute)
-    category = known.unspecified_categories.get(attribute)
-    chosen = usable[f"{attribute}_category"] == category if category is not None else usable["outcome"].isna()
-    table = _counted(usable.loc[chosen.fillna(False), attribute])
-    table["basis"] = [str(known.basis(attribute, term)) for term in table["term"]]
-    return table
-
-
-def _usable(frame: pd.DataFrame, attribute: str) -> pd.DataFrame:
-    if attribute not in _categorised(frame):
-        raise UnknownEntryError(f"the frame has no attribute {attribute!r}. Known: {', '.join(_categorised(frame))}")
-    return frame[frame["outcome"] == str(Outcome.OK)]
-
-
-def _counted(terms: pd.Series[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    counts = terms.dropna().value_counts()
-    table = pd.DataFrame({"term": counts.index.astype("str"), "count": counts.to_numpy()})
-    return table.sort_values(["count", "term"], ascending=[False, True], ignore_index=True)

@@ -56,7 +56,7 @@ def variant_prompt(plain: str, per_call: int, variant: str | None, prompt: str |
         if variant == ROLE_PLAY:
             return ROLE_PLAY, f"{_sealed('persona_role_play')} {plain}"
         if variant == DEBIAS:
-            return DEBIAS, f"{plain} {_sealed(f'persona_debias_{per_call}')}"
+            return DEBIAS, f"{plain} {_debias(per_call)}"
         raise BadInputError(
             f"a prompt variant is {' or '.join(SHIPPED)}, or a text file of your own that --prompt names; got {variant!r}"
         )
@@ -78,6 +78,13 @@ def _checked(prompt: str) -> str:
             f"a prompt is plain text; this one has the hidden character U+{ord(wrong[0]):04X}, take it out"
         )
     return text
+
+
+def _debias(per_call: int) -> str:
+    """The paper's instruction for 20 personas; for another number only the number is another."""
+    if per_call == 1:
+        return _sealed("persona_debias_1")
+    return _sealed("persona_debias_20").replace("20 user profiles", f"{per_call} user profiles")
 
 
 def _sealed(name: str) -> str:

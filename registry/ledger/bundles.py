@@ -11,19 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from metrics.errors import BadInputError
+from registry.audits.brainstorm import PAPER, load_brainstorm
 from registry.audits.plan import Outcome, Request, Response
 from registry.ledger.rows import KEPT_EXACTLY
 
-ATTRIBUTES = (
-    "name",
-    "gender",
-    "ethnicity",
-    "sexual_orientation",
-    "social_class",
-    "education_level",
-    "occupation",
-    "top_personal_interest",
-)
 # The keys of a line that become columns of the ledger; every other key of a line is kept beside them.
 _OWN = {
     "refusal": "refusal",
@@ -58,12 +49,12 @@ def content_digest(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def answers_from(path: Path) -> list[Response]:
+def answers_from(path: Path, attributes: Sequence[str] | None = None) -> list[Response]:
     """Read a file of raw answers.
 
     JSON Lines (``.jsonl``, ``.json``, ``.ndjson``): one answer a line, ``{"text": ..., "model": ..., "finish_reason":
     ..., "usage": {...}}``, of which only ``text`` is required. CSV or Parquet: one persona a row, a column ``call``
-    that says which rows came from one call, and the eight attributes.
+    that says which rows came from one call, and the attributes, those of the paper's brainstorm unless given.
 
     Raises
     ------
@@ -80,7 +71,7 @@ def answers_from(path: Path) -> list[Response]:
     if suffix in {".jsonl", ".json", ".ndjson"}:
         responses = list(_from_lines(path))
     elif suffix in {".csv", ".parquet"}:
-        responses = list(_from_rows(path))
+        responses = list(_from_rows(path, attributes or load_brainstorm(PAPER).attributes))
     else:
         raise BadInputError(
             f"{path.name} should be .jsonl, .csv or .parquet, not {suffix or 'a file without ending'!r}"
@@ -175,7 +166,7 @@ def _keys(answer: object) -> str:
     return ", ".join(map(repr, answer)) or "no keys" if isinstance(answer, dict) else f"a {type(answer).__name__}"
 
 
-def _from_rows(path: Path) -> Iterator[Response]:
+def _from_rows(path: Path, attributes: Sequence[str]) -> Iterator[Response]:
     import pandas as pd
 
     try:
@@ -187,13 +178,13 @@ def _from_rows(path: Path) -> Iterator[Response]:
         return
     except (ValueError, OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path.name} cannot be read as a table: {str(error).splitlines()[0]}") from error
-    missing = [column for column in ("call", *ATTRIBUTES) if column not in frame.columns]
+    missing = [column for column in ("call", *attributes) if column not in frame.columns]
     if missing:
         raise BadInputError(
-            f"{path.name} needs the columns call, {', '.join(ATTRIBUTES)}; it has no {', '.join(missing)}"
+            f"{path.name} needs the columns call, {', '.join(attributes)}; it has no {', '.join(missing)}"
         )
-    odd = [c for c in ("call", *ATTRIBUTES) if frame[c].map(lambda value: isinstance(value, bytes | list | dict)).any()]
-    odd += [c for c in ("call", *ATTRIBUTES) if c not in odd and frame[c].map(lambda v: hasattr(v, "__array__")).any()]
+    odd = [c for c in ("call", *attributes) if frame[c].map(lambda value: isinstance(value, bytes | list | dict)).any()]
+    odd += [c for c in ("call", *attributes) if c not in odd and frame[c].map(lambda v: hasattr(v, "__array__")).any()]
     if odd:
         raise BadInputError(f"{path.name}: the column {odd[0]} should hold text, and holds lists, bytes or structures")
     if frame["call"].isna().any():
@@ -201,8 +192,8 @@ def _from_rows(path: Path) -> Iterator[Response]:
         raise BadInputError(f"{path.name} has no call in row {row}; every persona belongs to one call")
     for index, (call, rows) in enumerate(frame.groupby("call", sort=False)):
         personas = [
-            {name: None if pd.isna(value) else str(value) for name, value in zip(ATTRIBUTES, row, strict=True)}
-            for row in rows[list(ATTRIBUTES)].itertuples(index=False)
+            {name: None if pd.isna(value) else str(value) for name, value in zip(attributes, row, strict=True)}
+            for row in rows[list(attributes)].itertuples(index=False)
         ]
         text = json.dumps(personas, ensure_ascii=False)
         yield Response(index=index, text=text, extra={"call": str(call), "imported_as": "rows"})

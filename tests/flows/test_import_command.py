@@ -8,12 +8,14 @@ import json
 import pandas as pd
 import pytest
 
-from registry.ledger.bundles import ATTRIBUTES, answers_from, lines_of
+from registry.audits.brainstorm import PAPER, load_brainstorm
+from registry.ledger.bundles import answers_from, lines_of
 from tests.stub_personas import answer_text
 
 pytestmark = pytest.mark.usefixtures("unpublished")
 
-PROTOCOL = ("--protocol", "persona-brainstorm")
+PROTOCOL = ("--protocol", PAPER)
+ATTRIBUTES = load_brainstorm(PAPER).attributes
 
 
 @pytest.fixture

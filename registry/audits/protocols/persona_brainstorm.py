@@ -2,7 +2,8 @@
 
 Method: "When LLMs Imagine People: A Human-Centered Persona Brainstorm Audit" (arXiv 2602.00044). Four identity
 axes are crossed with four social dimensions; each of the 16 bias dimensions gets a normalized Cramér's V. The
-prompt is the paper's, to the letter, and sealed by its hash.
+prompt is the paper's, to the letter, and sealed by its hash. Other brainstorms ask for other attributes or in another
+language; each is a class of its own (`registry.audits.protocols.brainstorms`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from metrics.errors import BadInputError
+from registry.audits.brainstorm import NAME, PAPER, Brainstorm, grammar_of, load_brainstorm
 from registry.audits.channels import Channels, measured_channels
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
@@ -28,12 +30,10 @@ if TYPE_CHECKING:
     from metrics.results import Comparison, Score
     from metrics.tables import BiasDimension
     from metrics.verdicts import Policy
-    from registry.audits.accepted import Accepted
+    from registry.audits.accepted import Accepted, Mapped
     from registry.audits.taxonomy import Taxonomy
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
-AXES = ("name", "gender", "ethnicity", "sexual_orientation")
-SOCIAL_DIMENSIONS = ("social_class", "education_level", "occupation", "top_personal_interest")
 LARGEST_SIZE = 10_000_000
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
@@ -64,11 +64,7 @@ class PersonaBrainstorm:
     categories = True
     freezes_names = True
     takes_accepted = True
-    #: SHA-256 of the prompts; a prompt that was edited is another protocol version, and is refused here
-    seals: Mapping[int, str] = {
-        20: "e1f10197c6497279a12ec0fda0d94fa6b5a621d72b6fe82c0c0e7dead8f0a12b",
-        1: "9041af7d73f110a33fef29a550b10a69da93ea8ccfa7b34e6834cce57a7f5c88",
-    }
+    asks: ClassVar[Brainstorm] = load_brainstorm(PAPER)
 
     def __init__(self, accepted: Callable[[], Accepted] | None = None) -> None:
         self._accepted = accepted
@@ -76,24 +72,19 @@ class PersonaBrainstorm:
     @property
     def taxonomy(self) -> Taxonomy:
         """What terms are put into categories by: the packaged files, and what the people of this home accepted."""
+        return self._taxonomy(self._accepted().about(self.asks.categorised) if self._accepted is not None else ())
+
+    def _taxonomy(self, accepted: Mapped = ()) -> Taxonomy:
         from registry.audits.taxonomy import load_taxonomy
 
-        return load_taxonomy(accepted=self._accepted().mapped if self._accepted is not None else ())
+        return load_taxonomy(accepted=accepted, attributes=self.asks.categorised, language=self.asks.language)
 
     def prompt(self, per_call: int) -> str:
-        """The prompt for 20 personas a call (the paper's) or for one."""
-        import hashlib
-
-        if per_call not in self.seals:
-            raise BadInputError(f"personas per call must be 20 (the paper's prompt) or 1, not {per_call}")
-        text = (PROMPTS / f"persona_brainstorm_{per_call}.txt").read_text(encoding="utf-8")
-        seal = hashlib.sha256(text.encode()).hexdigest()
-        if seal != self.seals[per_call]:
-            raise ValueError(f"the prompt for {per_call} a call was changed: its SHA-256 is {seal}")
-        return text
+        """The prompt for that many personas a call (20 in the paper)."""
+        return self.asks.prompt(per_call)
 
     def defaults(self) -> Choices:
-        """5,000 personas, 20 a call, in free text."""
+        """5,000 personas, 20 a call as in the paper, in free text."""
         return Choices(sizes={"size": 5000})
 
     def embedded(self) -> Choices:
@@ -102,12 +93,15 @@ class PersonaBrainstorm:
         With llama.cpp's default samplers (top_k 40, top_p .95, min_p .05) rare groups vanish from what a small
         model says, so they are switched off and recorded.
         """
+        paper = self.asks.name == PAPER
         return Choices(
             sizes={"size": 240},
             options={"per_call": 1},
             sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=160, extra=(("min_p", 0.0), ("top_k", 0))),
             decoding=Decoding.GRAMMAR,
-            decoding_spec=(PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8"),
+            decoding_spec=(PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8")
+            if paper
+            else grammar_of(self.asks),
         )
 
     def plan(
@@ -169,9 +163,10 @@ class PersonaBrainstorm:
 
     def records(self, request: Request, response: Response) -> list[Record]:
         """Every whole persona of an answer, and a record with its reason for everything else."""
+        from registry.audits.asked import asked_of
         from registry.audits.parsing import read_personas
 
-        return read_personas(request, response)
+        return read_personas(request, response, asked_of(self.asks))
 
     def read(
         self,
@@ -228,14 +223,16 @@ class PersonaBrainstorm:
     def scoring_parts(self, names: Sequence[str]) -> dict[str, str]:
         """Everything that turns answers into scores, by name: parser, taxonomy, names, metric versions."""
         from metrics.results import METRICS_VERSION
+        from registry.audits.accepted import part_of
+        from registry.audits.asked import asked_of
         from registry.audits.parsing import PARSER_VERSION
-        from registry.audits.taxonomy import load_taxonomy
 
-        decided = self._accepted().scoring_part if self._accepted is not None else None
+        decided = part_of(self._accepted().about(self.asks.categorised)) if self._accepted is not None else None
         return {
             "protocol": f"{self.name} {self.version}",
             "parser": PARSER_VERSION,
-            "taxonomy": load_taxonomy().version,
+            "keys": asked_of(self.asks).version,
+            "taxonomy": self._taxonomy().version,
             **({"accepted mappings": decided} if decided is not None else {}),
             "names": content_hash(sorted(names)),
             "metrics": METRICS_VERSION,
@@ -247,11 +244,10 @@ class PersonaBrainstorm:
         return content_hash(self.scoring_parts(names))
 
     def dimensions(self, plan: AuditPlan | None = None) -> tuple[BiasDimension, ...]:
-        """The 16 bias dimensions: identity axes by social dimensions, in the paper's order; every plan has the same."""
+        """The bias dimensions: identity axes by social dimensions, in that order (16 in the paper's); every plan has the same."""
         from metrics.moves import BiasDimension
-        from registry.audits.taxonomy import load_taxonomy
 
-        titles = {"name": "name"} | {attribute.name: attribute.title for attribute in load_taxonomy().attributes}
+        titles = {NAME: "name"} | {attribute.name: attribute.title for attribute in self._taxonomy().attributes}
         return tuple(
             BiasDimension(
                 title=f"{titles[axis]} x {titles[social]}",
@@ -260,12 +256,12 @@ class PersonaBrainstorm:
                 row=f"{axis}_category",
                 column=f"{social}_category",
             )
-            for axis in AXES
-            for social in SOCIAL_DIMENSIONS
+            for axis in self.asks.axes
+            for social in self.asks.dimensions
         )
 
     def scores(self, reading: Reading, names: Sequence[str], *, seed: int = 0, resamples: int = 2000) -> list[Score]:
-        """All scores of an audit: 16 dimensions, means, severity counts, gaps and concentration by group."""
+        """All scores of an audit: bias dimensions, means, severity counts, gaps and concentration by group."""
         from metrics.association import association_scores
         from metrics.groups import group_scores
 
@@ -286,7 +282,7 @@ class PersonaBrainstorm:
     def compare(
         self, previous: Reading, current: Reading, names: Sequence[str], policy: Policy
     ) -> tuple[list[Comparison], str | None]:
-        """The 16 comparisons, and why they are withheld as a whole, if they are."""
+        """A comparison for each bias dimension, and why they are withheld as a whole, if they are."""
         from metrics.comparison import compare_associations
         from metrics.coverage import coverage_withheld, worst_case_in_words
         from metrics.verdicts import withheld
@@ -426,14 +422,12 @@ class PersonaBrainstorm:
 
     def record_table(self, reading: Reading) -> pd.DataFrame:
         """One row a persona: ``request, index, outcome, reason``, the attributes as answered, and their categories."""
-        from registry.audits.parsing import ATTRIBUTES
-
-        categories = [f"{name}_category" for name in ATTRIBUTES]
-        return reading.frame[["request", "index", "outcome", "reason", *ATTRIBUTES, *categories]]
+        names = self.asks.attributes
+        return reading.frame[["request", "index", "outcome", "reason", *names, *(f"{name}_category" for name in names)]]
 
     def tables(self, reading: Reading) -> dict[str, Any]:
         """Tables beside the scores: cardinality before and after mapping, terms without a category or that name nothing."""
-        from registry.audits.taxonomy import cardinality, unmapped_terms, unspecified_terms
+        from registry.audits.term_tables import cardinality, unmapped_terms, unspecified_terms
 
         taxonomy = self.taxonomy
         tables = {"cardinality": cardinality(reading.frame, taxonomy)}

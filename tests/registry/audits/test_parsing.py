@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from pathlib import Path
@@ -10,11 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from registry.audits.parsing import ATTRIBUTES, LONGEST_TERM, answer_format, call_outcome, read_personas
+from registry.audits.asked import asked_by_the_paper
+from registry.audits.brainstorm import PAPER, load_brainstorm
+from registry.audits.parsing import LONGEST_TERM, answer_format, call_outcome, read_personas
 from registry.audits.plan import Outcome, Record, Request, Response
 from registry.audits.refusals import declines
 from tests.shared import shared_data
 
+ATTRIBUTES = load_brainstorm(PAPER).attributes
 REQUEST = Request(index=7, messages=(), repeat=2, expected=20)
 ADA = dict(
     zip(ATTRIBUTES, ["Ada Byron", "Female", "White", "Straight", "Upper class", "None", "Writer", "Math"], strict=True)
@@ -241,7 +245,9 @@ def test_the_outcome_of_a_call_is_ok_with_any_persona_then_truncated() -> None:
 
 def test_a_further_attribute_is_read_when_asked_for() -> None:
     text = json.dumps({**ADA, "Religious Affiliation": "None", "religiousAffiliation": "x"})
-    record = read_personas(REQUEST, Response(index=7, text=text), extra_attributes=["religious_affiliation"])[0]
+    asked = asked_by_the_paper()
+    further = dataclasses.replace(asked, dimensions=(*asked.dimensions, "religious_affiliation"))
+    record = read_personas(REQUEST, Response(index=7, text=text), further)[0]
     assert record.attributes == {**ADA, "religious_affiliation": "None"}
 
 

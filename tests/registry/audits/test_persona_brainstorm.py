@@ -33,7 +33,8 @@ def test_the_prompt_is_the_papers_to_the_letter():
 
 
 @pytest.mark.parametrize(
-    ("size", "per_call", "calls"), [(1, 20, 1), (20, 20, 1), (21, 20, 2), (10_000, 20, 500), (7, 1, 7)]
+    ("size", "per_call", "calls"),
+    [(1, 20, 1), (20, 20, 1), (21, 20, 2), (10_000, 20, 500), (7, 1, 7), (100, 50, 2), (9, 7, 2)],
 )
 def test_exactly_as_many_calls_are_planned_as_the_size_needs(size, per_call, calls):
     requests = list(PROTOCOL.requests(PROTOCOL.plan(size=size, per_call=per_call)))
@@ -43,12 +44,12 @@ def test_exactly_as_many_calls_are_planned_as_the_size_needs(size, per_call, cal
 
 
 def test_a_changed_prompt_is_refused(monkeypatch):
-    monkeypatch.setattr(PersonaBrainstorm, "seals", {20: "0" * 64})
+    monkeypatch.setattr(PersonaBrainstorm, "asks", dataclasses.replace(PROTOCOL.asks, seals={20: "0" * 64}))
     with pytest.raises(ValueError, match="was changed"):
         PROTOCOL.plan(size=20)
 
 
-@pytest.mark.parametrize(("size", "per_call"), [(0, 20), (-5, 20), (10, 7)])
+@pytest.mark.parametrize(("size", "per_call"), [(0, 20), (-5, 20), (10, 0), (10, 51)])
 def test_a_size_or_form_that_cannot_be_is_refused(size, per_call):
     with pytest.raises(BadInputError):
         PROTOCOL.plan(size=size, per_call=per_call)

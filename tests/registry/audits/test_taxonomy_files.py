@@ -13,10 +13,10 @@ from registry.audits.plan import Outcome, Record
 from registry.audits.taxonomy import (
     Taxonomy,
     TaxonomyError,
-    cardinality,
     load_taxonomy,
     persona_frame,
 )
+from registry.audits.term_tables import cardinality
 
 _HERE = Path(taxonomy_module.__file__).parent
 PACKAGED = sorted([*_HERE.glob("axes/*.toml"), *_HERE.glob("dimensions/*.toml")])

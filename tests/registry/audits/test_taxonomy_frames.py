@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.catalog import UnknownEntryError
-from registry.audits.parsing import ATTRIBUTES
+from registry.audits.brainstorm import PAPER, load_brainstorm
 from registry.audits.plan import Outcome, Record
 from registry.audits.taxonomy import (
     Taxonomy,
-    cardinality,
     normalized,
     normalized_name,
     persona_frame,
-    unmapped_terms,
-    unspecified_terms,
 )
+from registry.audits.term_tables import cardinality, unmapped_terms, unspecified_terms
 from tests.registry.audits.everyday_terms import INTERESTS, OCCUPATIONS
 from tests.shared import shared_data
+
+ATTRIBUTES = load_brainstorm(PAPER).attributes
 
 
 def persona_records(personas: Sequence[Mapping[str, str | None]]) -> list[Record]:
