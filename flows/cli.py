@@ -13,6 +13,7 @@ import typer
 from flows.commands import (
     alerting,
     audits,
+    brainstorms,
     bundles,
     cards,
     charts,
@@ -61,6 +62,7 @@ app.add_typer(releases.app, name="release")
 app.add_typer(alerting.app, name="alerts")
 app.add_typer(webhooks.app, name="webhook")
 app.add_typer(cards.app, name="card")
+app.add_typer(brainstorms.app, name="brainstorm")
 app.add_typer(lexicons.app, name="lexicon")
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(sites.app, name="site")

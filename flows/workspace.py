@@ -132,7 +132,9 @@ class Workspace:
         import registry.audits.protocols.brainstorms
         import registry.audits.protocols.persona_cues
         import registry.audits.protocols.targeted_messages  # noqa: F401  (they register themselves)
+        from flows.brainstorms import own_brainstorms
 
+        PROTOCOLS.keep_files(own_brainstorms(self.home))
         made = PROTOCOLS[name]
         if getattr(made, "takes_accepted", False):
             from flows.taxonomies import accepted_of

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from metrics.errors import BadInputError
 
 T = TypeVar("T")
+USERS = "a file of the user's home"  # the place of entries that came by `Catalog.keep_files`
 
 
 class UnknownEntryError(BadInputError, LookupError):
@@ -66,6 +67,33 @@ class Catalog(Generic[T]):
             return entry
 
         return add
+
+    def is_of_a_file(self, name: str) -> bool:
+        """Whether the entry came by `keep_files`."""
+        return self._places.get(name) == USERS
+
+    def keep_files(self, entries: Mapping[str, T]) -> None:
+        """Register what a user's files say, which may change, in place of what they said before.
+
+        Raises
+        ------
+        DuplicateEntryError : a name is that of an entry that comes along
+
+        >>> shapes = Catalog("shape")
+        >>> shapes.keep_files({"hexagon": 6})
+        >>> shapes.keep_files({"pentagon": 5})
+        >>> list(shapes)
+        ['pentagon']
+        """
+        for name in entries:
+            if name in self._entries and not self.is_of_a_file(name):
+                raise DuplicateEntryError(
+                    f"{self.kind} {name!r} is defined twice: in {self._places[name]} and in {USERS}"
+                )
+        for name in [name for name in self._entries if self.is_of_a_file(name)]:
+            del self._entries[name], self._places[name]
+        self._entries |= entries
+        self._places |= dict.fromkeys(entries, USERS)
 
     def _load_entry_points(self) -> None:
         if self._entry_points_loaded:

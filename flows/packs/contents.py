@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.brainstorms import folder_of as brainstorms_of
+from flows.brainstorms import own_files
 from flows.packs.answers import Served, write_answers, write_messages
 from flows.packs.tables import COMPARISON_COLUMNS, SCORE_COLUMNS, TEST_COLUMNS, csv_text, rows_of_tests, score_rows
 from flows.packs.writing import PackWriter, file_name
@@ -202,6 +204,9 @@ def _write_used(workspace: Workspace, audit: Audit, writer: PackWriter, folder: 
     protocol = workspace.protocol(audit.protocol)
     for path in source_files(protocol.asks) if hasattr(protocol, "asks") else ():
         writer.content(f"{folder}/used/{file_name(path.parent.name)}/{path.name}", path.read_bytes())
+    for path in own_files(workspace.home, protocol.name):
+        own = path.relative_to(brainstorms_of(workspace.home))
+        writer.content(f"{folder}/used/own-brainstorms/{own.as_posix()}", path.read_bytes())
     for name in getattr(protocol, "rubrics", ()):
         path = root / "registry" / "audits" / "rubrics" / f"{name}.toml"
         writer.content(f"{folder}/used/rubrics/{file_name(path.name)}", path.read_bytes())

@@ -129,6 +129,10 @@ def _read(path: Path) -> dict[str, Any]:
     return value
 
 
+_OWN = (("own-lexicons", "lexicons"), ("own-taxonomy", "taxonomy"), ("own-brainstorms", "brainstorms"))
+"""Folders of a pack with what a user brought, and where a home has them."""
+
+
 class _home:  # noqa: N801 - used like a function
     """A home folder with the settings and lexicons that a pack was scored with; it goes away again."""
 
@@ -140,7 +144,7 @@ class _home:  # noqa: N801 - used like a function
         try:
             given = Configuration.model_validate({**self._settings, "publish": {"at_once": False, "evidently": False}})
             (self._path / CONFIGURATION).write_text(_toml(given), encoding="utf-8")
-            for own, place in (("own-lexicons", "lexicons"), ("own-taxonomy", "taxonomy")):
+            for own, place in _OWN:
                 if (self._folder / "used" / own).is_dir():
                     shutil.copytree(self._folder / "used" / own, self._path / place)
         except BaseException:

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import tomllib
 import unicodedata
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from registry.audits.brainstorm import NAME, PAPER, Brainstorm, load_brainstorm
@@ -90,7 +90,11 @@ class Asked:
 
 @cache
 def attribute_file(name: str, language: str = ENGLISH) -> Path | None:
-    """The packaged file of an attribute in a language; None when there is none."""
+    """The packaged file of an attribute in a language; None when there is none.
+
+    >>> attribute_file("occupation").name, attribute_file("shoe_size")
+    ('occupation.toml', None)
+    """
     for folder in FOLDERS.values():
         path = (folder if language == ENGLISH else folder / language) / f"{name}.toml"
         if path.is_file():
@@ -98,23 +102,28 @@ def attribute_file(name: str, language: str = ENGLISH) -> Path | None:
     return None
 
 
-@cache
-def _keys_in(path: Path) -> tuple[str, ...]:
+@lru_cache(maxsize=256)
+def _keys_in(path: Path, _changed: int) -> tuple[str, ...]:
     return tuple(tomllib.loads(path.read_text(encoding="utf-8")).get("keys", ()))
 
 
-@cache
-def _asked(axes: tuple[str, ...], dimensions: tuple[str, ...], language: str) -> Asked:
+@lru_cache(maxsize=64)
+def _asked(
+    axes: tuple[str, ...], dimensions: tuple[str, ...], language: str, brought: tuple[tuple[Path, int], ...]
+) -> Asked:
     keys: list[tuple[str, tuple[str, ...]]] = [(NAME, NAME_KEYS)] if NAME in axes else []
     for name in (*axes, *dimensions):
         paths = dict.fromkeys((attribute_file(name), attribute_file(name, language)))
-        keys += [(name, _keys_in(path)) for path in paths if path is not None]
+        keys += [(name, _keys_in(path, 0)) for path in paths if path is not None]
+        keys += [(name, _keys_in(*file)) for file in brought if file[0].stem == name]
     return Asked(axes, dimensions, tuple(keys))
 
 
 def asked_of(asks: Brainstorm) -> Asked:
-    """What the answers of a brainstorm are read for: English keys always, and those of its own language."""
-    return _asked(asks.axes, asks.dimensions, asks.language)
+    """What the answers of a brainstorm are read for: English keys always, and those of its own language and files."""
+    folder = asks.attributes_in
+    paths = sorted(folder.glob("*.toml")) if folder is not None else ()
+    return _asked(asks.axes, asks.dimensions, asks.language, tuple((path, path.stat().st_mtime_ns) for path in paths))
 
 
 def asked_by_the_paper() -> Asked:

@@ -38,6 +38,7 @@ class Brainstorm:
     terms : by attribute, the answers that a closed grammar lets the embedded model choose from; empty when it cannot be asked
     reviewed : by whom its prompt and taxonomy were reviewed; empty for the paper's own
     limits : what its audits cannot show, in sentences for cards; empty for the paper's own, whose limits cards know
+    attributes_in : folder of attribute files that a user brought with it; they go before those that come along
     """
 
     name: str
@@ -53,6 +54,7 @@ class Brainstorm:
     terms: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     reviewed: str = ""
     limits: tuple[str, ...] = ()
+    attributes_in: Path | None = None
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -151,11 +153,12 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
 
 
 def source_files(asks: Brainstorm) -> list[Path]:
-    """The packaged files that an audit of the brainstorm is asked and read by."""
+    """The files that come along and that an audit of the brainstorm is asked and read by."""
     from registry.audits.asked import attribute_file
 
     own = FOLDER / f"{asks.name.replace('-', '_')}.toml"
-    found = [attribute_file(name, asks.language) for name in asks.categorised]
+    brought = {path.stem for path in asks.attributes_in.glob("*.toml")} if asks.attributes_in is not None else set()
+    found = [attribute_file(name, asks.language) for name in asks.categorised if name not in brought]
     return [path for path in (own, *found) if path is not None and path.is_file()]
 
 

@@ -49,6 +49,7 @@ class Attribute:
     source: str
     categories: tuple[str, ...]
     place: str = ""
+    reviewed: str = ""
 
 
 class Taxonomy:
@@ -214,7 +215,14 @@ def _checked(values: Mapping[str, Any], place: str) -> Attribute:
         if target is not None and target not in shown:
             raise TaxonomyError(f"{place}: {target!r} is not one of its categories ({', '.join(shown)})")
     return Attribute(
-        values["name"], values["title"], values["kind"], values["version"], values["source"], tuple(shown), place
+        values["name"],
+        values["title"],
+        values["kind"],
+        values["version"],
+        values["source"],
+        tuple(shown),
+        place,
+        str(values.get("reviewed", "")).strip(),
     )
 
 
@@ -246,13 +254,19 @@ def load_taxonomy(
         a term was accepted into a category that there is not
     """
     wanted = tuple(attributes) if attributes is not None else load_brainstorm(PAPER).categorised
-    place = extra.resolve() if extra is not None else None
-    return _with_accepted(place, accepted, wanted, language) if accepted else _load(place, wanted, language)
+    if extra is not None and not extra.is_dir():
+        raise TaxonomyError(f"expected a folder of TOML files, and {str(extra)!r} is not a folder")
+    paths = sorted(extra.resolve().rglob("*.toml")) if extra is not None else ()
+    brought = tuple((path, path.stat().st_mtime_ns) for path in paths)
+    return _with_accepted(brought, accepted, wanted, language) if accepted else _load(brought, wanted, language)
+
+
+_Brought = tuple[tuple[Path, int], ...]  # files, and when they were changed
 
 
 @lru_cache(maxsize=16)
-def _with_accepted(extra: Path | None, accepted: Mapped, wanted: tuple[str, ...], language: str) -> Taxonomy:
-    base = _load(extra, wanted, language)
+def _with_accepted(brought: _Brought, accepted: Mapped, wanted: tuple[str, ...], language: str) -> Taxonomy:
+    base = _load(brought, wanted, language)
     categories = {attribute.name: attribute.categories for attribute in base.attributes}
     for attribute, term, category in accepted:
         refuse_unknown(categories, attribute, term, category)
@@ -263,18 +277,17 @@ _Files = dict[str, tuple[Attribute, Mapping[str, Any]]]
 
 
 @lru_cache(maxsize=16)
-def _load(extra: Path | None, wanted: tuple[str, ...], language: str) -> Taxonomy:
+def _load(brought: _Brought, wanted: tuple[str, ...], language: str) -> Taxonomy:
     files: _Files = {}
-    if extra is not None and not extra.is_dir():
-        raise TaxonomyError(f"expected a folder of TOML files, and {str(extra)!r} is not a folder")
-    for path in sorted(extra.rglob("*.toml")) if extra is not None else ():
+    for path, _ in brought:
         _add(files, path)
-    shown = [*wanted, *files]
+    shown = list(dict.fromkeys([*wanted, *files]))
     for name in wanted:
-        _add(files, _packaged(name, language))
+        if name not in files:  # a file that somebody brought goes before the packaged one
+            _add(files, _packaged(name, language))
     _add_needed(files, language)
     rules = lru_cache(maxsize=None)(lambda: _rules_of(files))
-    if extra is not None:  # files that others wrote are refused at once when something is wrong with them
+    if brought:  # files that others wrote are refused at once when something is wrong with them
         rules()
     said = {
         name: {key: value for key, value in values.items() if key not in _UNHASHED}

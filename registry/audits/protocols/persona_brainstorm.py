@@ -11,10 +11,12 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from metrics.errors import BadInputError
+from registry.audits.asked import Asked, asked_of
 from registry.audits.brainstorm import NAME, PAPER, Brainstorm, grammar_of, load_brainstorm
 from registry.audits.channels import Channels, measured_channels
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
 LARGEST_SIZE = 10_000_000
+TOKENS_PER_ATTRIBUTE = 24  # of a persona under a grammar: its key, and a term of a few words
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
 UNMAPPED_SHOWN = 5  # terms per attribute on a card; all of them are a table in MLflow
@@ -77,7 +80,12 @@ class PersonaBrainstorm:
     def _taxonomy(self, accepted: Mapped = ()) -> Taxonomy:
         from registry.audits.taxonomy import load_taxonomy
 
-        return load_taxonomy(accepted=accepted, attributes=self.asks.categorised, language=self.asks.language)
+        asks = self.asks
+        return load_taxonomy(asks.attributes_in, accepted, attributes=asks.categorised, language=asks.language)
+
+    @cached_property
+    def _asked(self) -> Asked:
+        return asked_of(self.asks)
 
     def prompt(self, per_call: int) -> str:
         """The prompt for that many personas a call (20 in the paper)."""
@@ -94,10 +102,11 @@ class PersonaBrainstorm:
         model says, so they are switched off and recorded.
         """
         paper = self.asks.name == PAPER
+        tokens = 160 if paper else TOKENS_PER_ATTRIBUTE * len(self.asks.attributes)
         return Choices(
             sizes={"size": 240},
             options={"per_call": 1},
-            sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=160, extra=(("min_p", 0.0), ("top_k", 0))),
+            sampling=Sampling(temperature=1.0, top_p=1.0, max_tokens=tokens, extra=(("min_p", 0.0), ("top_k", 0))),
             decoding=Decoding.GRAMMAR,
             decoding_spec=(PROMPTS / "persona_grammar.lark").read_text(encoding="utf-8")
             if paper
@@ -163,10 +172,9 @@ class PersonaBrainstorm:
 
     def records(self, request: Request, response: Response) -> list[Record]:
         """Every whole persona of an answer, and a record with its reason for everything else."""
-        from registry.audits.asked import asked_of
         from registry.audits.parsing import read_personas
 
-        return read_personas(request, response, asked_of(self.asks))
+        return read_personas(request, response, self._asked)
 
     def read(
         self,
@@ -224,14 +232,13 @@ class PersonaBrainstorm:
         """Everything that turns answers into scores, by name: parser, taxonomy, names, metric versions."""
         from metrics.results import METRICS_VERSION
         from registry.audits.accepted import part_of
-        from registry.audits.asked import asked_of
         from registry.audits.parsing import PARSER_VERSION
 
         decided = part_of(self._accepted().about(self.asks.categorised)) if self._accepted is not None else None
         return {
             "protocol": f"{self.name} {self.version}",
             "parser": PARSER_VERSION,
-            "keys": asked_of(self.asks).version,
+            "keys": self._asked.version,
             "taxonomy": self._taxonomy().version,
             **({"accepted mappings": decided} if decided is not None else {}),
             "names": content_hash(sorted(names)),
@@ -265,6 +272,7 @@ class PersonaBrainstorm:
         from metrics.association import association_scores
         from metrics.groups import group_scores
 
+        names = sorted(names)  # ends of intervals depend on the order of rows in the last digits; versions do not know it
         frame, unmapped = self._measurable(reading)
         dimensions = self.dimensions()
         scores = association_scores(frame, dimensions, names=names, seed=seed, resamples=resamples)
