@@ -6,7 +6,7 @@ import dataclasses
 import difflib
 import importlib.metadata
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dashboards.gate_report import (
     ANSWERS,
@@ -97,9 +97,14 @@ def _nearest(name: str, known: Sequence[str] | Mapping[str, object]) -> str:
     return f"; did you mean {near[0]!r}?" if near else "."
 
 
-def refuse_unknown_dimensions(settings: GateSettings, titles: Sequence[str]) -> None:
-    """Refuse a configuration that names a dimension which no protocol has: it would silently decide nothing."""
-    for table, named in _named_dimensions(settings).items():
+def refuse_unknown_dimensions(settings: GateSettings, titles_of: Callable[[], Sequence[str]]) -> None:
+    """Refuse a configuration that names a dimension which no protocol has: it would silently decide nothing.
+
+    ``titles_of`` gives the known ones; it plans every protocol, which takes seconds, so it is only asked when a dimension is named.
+    """
+    tables = _named_dimensions(settings)
+    titles = titles_of() if any(tables.values()) else ()
+    for table, named in tables.items():
         for title in named:
             if title not in titles and not any(known.could_measure(title) for known in INSTRUMENTS.values()):
                 raise BadInputError(
@@ -310,7 +315,7 @@ def gated(
         No finished audit; a threshold that is no positive number; a tier, blessing or dimension that is not known.
     """
     settings = workspace.home.gate(release.family)
-    refuse_unknown_dimensions(settings, _titles(workspace, protocol))
+    refuse_unknown_dimensions(settings, lambda: _titles(workspace, protocol))
     rules = _overridden(workspace, release, rules_of(settings, tier), threshold, against, tier)
     every = [rules, *(rules_of(settings, name) for name in settings.tiers)]
     evidence = _evidence(workspace, release, protocol)
