@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dashboards.instruments import instrument_measuring, instrument_of
 from flows.finding_kinds import ONCE, SEVERITIES, Finding, key_of, percent, probability
 from flows.scoring import finished
-from flows.summaries import summary_of
+from flows.summaries import channels_of
 from metrics.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def collapsed_coverage(workspace: Workspace, conclusion: Conclusion) -> str:
             )
     if conclusion.comparison is None or channels.mixed_release:
         return ""
-    before = summary_of(workspace, workspace.ledger.audit(conclusion.comparison.previous_audit)).channels
+    before = channels_of(workspace, workspace.ledger.audit(conclusion.comparison.previous_audit))
     fewer = (channels.coverage or 0) < (before.coverage or 0)
     return (coverage_withheld(before, channels, policy) or "") if fewer and not before.mixed_release else ""
 
@@ -302,7 +302,7 @@ def _identity(workspace: Workspace, conclusion: Conclusion) -> Iterator[Finding]
     earlier = [other for other in same if other.id < audit.id]
     if not earlier:
         return
-    before = summary_of(workspace, earlier[-1]).channels
+    before = channels_of(workspace, earlier[-1])
     details = identity_changes(before, now)
     if not details:
         return

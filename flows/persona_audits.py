@@ -10,8 +10,9 @@ from flows.scoring import finished, read_answers
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.brainstorm import PAPER
+from registry.audits.persona_reading import Reading
 from registry.audits.protocols import PROTOCOLS
-from registry.audits.protocols.persona_brainstorm import MAPPED_FLOOR, PersonaBrainstorm, Reading
+from registry.audits.protocols.persona_brainstorm import MAPPED_FLOOR, PersonaBrainstorm
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
-from flows.summaries import kept_summary, stored_summary, summarized
+from flows.summaries import kept_summary, stored_summary
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.results import Score
@@ -117,10 +117,9 @@ def frozen_names(workspace: Workspace, current: Audit) -> tuple[str, ...]:
 def _covers(workspace: Workspace, current: Audit, names: Sequence[str]) -> bool:
     """Whether a release still uses the listed names enough, against those that it uses most itself."""
     protocol = workspace.protocol(current.protocol)
-    found = stored_summary(workspace, current, protocol.scoring_version(names)) or summarized(
-        protocol, read_answers(workspace, current), names
-    )
-    return found.own_listed == 0 or found.listed >= TAKE_NAMES_AGAIN_BELOW * found.own_listed
+    kept = stored_summary(workspace, current, protocol.scoring_version(names))
+    listed, own = (kept.listed, kept.own_listed) if kept else protocol.listed(read_answers(workspace, current), names)
+    return bool(own == 0 or listed >= TAKE_NAMES_AGAIN_BELOW * own)
 
 
 def frozen_version(workspace: Workspace, audit: Audit) -> str | None:

@@ -40,7 +40,9 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for storage; `from_json` gives the same summary back."""
-        return dataclasses.asdict(self)
+        # The rest holds plain values already; `dataclasses.asdict` would copy each of them, tens of thousands a summary.
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return values | {"channels": dataclasses.asdict(self.channels)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Summary:
@@ -67,6 +69,15 @@ def summary_of(workspace: Workspace, audit: Audit) -> Summary:
         return kept
     result = scored(workspace, audit)
     return kept_summary(workspace, result.audit, result.reading, result.names, version, result.attempts)
+
+
+def channels_of(workspace: Workspace, audit: Audit) -> Channels:
+    """What came back besides the scores of a finished audit: from its kept summary, else from its answers alone."""
+    from flows.scoring import frozen_version, read_answers
+
+    version = frozen_version(workspace, audit)
+    kept = stored_summary(workspace, audit, version) if version is not None else None
+    return kept.channels if kept is not None else read_answers(workspace, audit).channels
 
 
 def stored_summary(workspace: Workspace, audit: Audit, version: str) -> Summary | None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from flows.scoring import finished, frozen_names, read_answers
 from flows.soundness import unsound
-from flows.summaries import summary_of
+from flows.summaries import channels_of
 from flows.workspace import Workspace
 from metrics.fleet import FalseAlerts, Schedule, expected_false_alerts, online_fdr_levels
 from metrics.recurring import AuditEstimates, WatchedAudit, WatchPolicy, watch
@@ -111,7 +111,7 @@ def watched(workspace: Workspace, audit: Audit) -> WatchState | None:
 
 
 def _unsound(workspace: Workspace, audit: Audit) -> str:
-    return unsound(summary_of(workspace, audit).channels, workspace.home.policy(audit.release.family))
+    return unsound(channels_of(workspace, audit), workspace.home.policy(audit.release.family))
 
 
 def _key(workspace: Workspace, audit: Audit, names: Sequence[str], episode: int) -> WatchKey:
@@ -216,8 +216,8 @@ def _judged(
 def _served(workspace: Workspace, known: Watch, newest: Audit) -> str:
     """Whether another model answers than in the baseline: a change that a provider does not hide."""
     baseline = workspace.ledger.audits_of(known.baseline)
-    before = {model for audit in baseline.values() for model in summary_of(workspace, audit).channels.served_models}
-    now = set(summary_of(workspace, newest).channels.served_models)
+    before = {model for audit in baseline.values() for model in channels_of(workspace, audit).served_models}
+    now = set(channels_of(workspace, newest).served_models)
     if not before or not now or before == now:
         return ""
     return f"the served model changed from {', '.join(sorted(before))} to {', '.join(sorted(now))}"

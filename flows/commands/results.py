@@ -207,7 +207,7 @@ def compare(
     from flows.judging import chosen_protocol, compare_releases
     from flows.reference import release_of
     from flows.scoring import scores_of
-    from flows.summaries import summary_of
+    from flows.summaries import channels_of
 
     with workspace_of(home) as workspace:
         if (current is None) == (against is None):
@@ -227,7 +227,7 @@ def compare(
             side: workspace.ledger.audit(audit)
             for side, audit in (("previous", comparison.previous_audit), ("current", comparison.current_audit))
         }
-        sides = {side: summary_of(workspace, audit).channels for side, audit in audits.items()}
+        sides = {side: channels_of(workspace, audit) for side, audit in audits.items()}
         found = moved(workspace, comparison)
         floors = {side: noise_floors(scores_of(workspace, audit)) for side, audit in audits.items()}
         if json:

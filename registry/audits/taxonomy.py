@@ -239,7 +239,8 @@ def load_taxonomy(
     ----------
     accepted : terms that people put into categories (`registry.audits.accepted`); they go before every rule
     attributes : names of packaged attributes, axes and dimensions; those of the paper unless given. What they borrow from
-        or are told apart by is read as well, and part of the version; other files are not
+        or are told apart by is read as well, and part of the version; other files are not. When they are named, a file under ``extra``
+        goes before the packaged one of its name
     language : of the packaged files
 
     Raises
@@ -258,15 +259,18 @@ def load_taxonomy(
         raise TaxonomyError(f"expected a folder of TOML files, and {str(extra)!r} is not a folder")
     paths = sorted(extra.resolve().rglob("*.toml")) if extra is not None else ()
     brought = tuple((path, path.stat().st_mtime_ns) for path in paths)
-    return _with_accepted(brought, accepted, wanted, language) if accepted else _load(brought, wanted, language)
+    how = wanted, language, attributes is not None
+    return _with_accepted(brought, accepted, *how) if accepted else _load(brought, *how)
 
 
 _Brought = tuple[tuple[Path, int], ...]  # files, and when they were changed
 
 
 @lru_cache(maxsize=16)
-def _with_accepted(brought: _Brought, accepted: Mapped, wanted: tuple[str, ...], language: str) -> Taxonomy:
-    base = _load(brought, wanted, language)
+def _with_accepted(
+    brought: _Brought, accepted: Mapped, wanted: tuple[str, ...], language: str, own_first: bool
+) -> Taxonomy:
+    base = _load(brought, wanted, language, own_first)
     categories = {attribute.name: attribute.categories for attribute in base.attributes}
     for attribute, term, category in accepted:
         refuse_unknown(categories, attribute, term, category)
@@ -277,14 +281,13 @@ _Files = dict[str, tuple[Attribute, Mapping[str, Any]]]
 
 
 @lru_cache(maxsize=16)
-def _load(brought: _Brought, wanted: tuple[str, ...], language: str) -> Taxonomy:
+def _load(brought: _Brought, wanted: tuple[str, ...], language: str, own_first: bool) -> Taxonomy:
     files: _Files = {}
     for path, _ in brought:
         _add(files, path)
     shown = list(dict.fromkeys([*wanted, *files]))
-    for name in wanted:
-        if name not in files:  # a file that somebody brought goes before the packaged one
-            _add(files, _packaged(name, language))
+    for name in [name for name in wanted if not (own_first and name in files)]:
+        _add(files, _packaged(name, language))
     _add_needed(files, language)
     rules = lru_cache(maxsize=None)(lambda: _rules_of(files))
     if brought:  # files that others wrote are refused at once when something is wrong with them

@@ -157,7 +157,7 @@ def test_a_pilot_without_a_measurement_leaves_the_assumptions_and_its_reason(spi
         (("models:/nova/1", "--change", "nan"), "is between 0.001 and 10"),
         (("models:/nova/1", "--wh-per-1k-tokens", "-1"), "watt-hours above 0"),
         (("models:/nova/1", "--size", "20000000"), "not 20,000,000"),
-        (("models:/nova/1", "--per-call", "7"), "20 (the paper's prompt) or 1"),
+        (("models:/nova/1", "--per-call", "51"), "1 to 50, not 51"),
         (("models:/nova/1", "--protocol", "persona-brainstrom"), "did you mean"),
     ],
 )

@@ -68,7 +68,8 @@ class AuditProtocol(Protocol):
     options : the arguments of `plan` that are its own
     headline : the metric with a severity that verdicts are given on; mean : of it over dimensions
     categories : whether records fall into categories, so that single cells can move
-    freezes_names : whether a family's first comparison freezes a list, which is then part of the scoring version
+    freezes_names : whether a family's first comparison freezes a list, which is then part of the scoring version; such a protocol has
+        ``listed(reading, names)``: how many records the list covers, and how many a list of the audit's own would
     """
 
     name: str

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from metrics.errors import BadInputError
 from registry.audits.asked import Asked, asked_of
 from registry.audits.brainstorm import NAME, PAPER, Brainstorm, grammar_of, load_brainstorm
-from registry.audits.channels import Channels, measured_channels
+from registry.audits.persona_reading import Reading, pooled_readings, read_answers
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
-from registry.audits.repeats import first_of_equal_answers
 from registry.audits.variants import variant_prompt
 
 if TYPE_CHECKING:
@@ -42,15 +41,6 @@ NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
 UNMAPPED_SHOWN = 5  # terms per attribute on a card; all of them are a table in MLflow
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reading:
-    """An audit's answers as read: the persona frame, what came back, and how terms were mapped."""
-
-    frame: pd.DataFrame
-    channels: Channels
-    mapped: Mapping[str, float | None]
 
 
 @PROTOCOLS.register("persona-brainstorm")
@@ -186,39 +176,15 @@ class PersonaBrainstorm:
         price_output: float | None = None,
     ) -> Reading:
         """Read an audit's answers into the persona frame and the channels beside it."""
-        from registry.audits.parsing import answer_format
-        from registry.audits.taxonomy import persona_frame
-
-        by_key = {(request.index, request.repeat): request for request in requests}
-        records: list[Record] = []
-        formats: Counter[str] = Counter()
-        for response in responses:
-            records.extend(self.records(by_key[response.index, response.repeat], response))
-            if response.text is not None:
-                formats[answer_format(response.text)] += 1
-        taxonomy = self.taxonomy
-        frame = persona_frame(records, taxonomy)
-        first = first_of_equal_answers(records, responses)
-        frame["cluster"] = frame["request"].map(lambda request: first.get(request, request))
-        usable = frame[frame["outcome"] == "ok"]
-        channels = measured_channels(
+        return read_answers(
             requests,
             responses,
-            records,
-            formats=formats,
-            duplicates=int(usable["duplicate"].sum()),
-            repeated=len(first),
+            self.records,
+            self.taxonomy,
             requested_model=requested_model,
             price_input=price_input,
             price_output=price_output,
         )
-        mapped = {}
-        for attribute in taxonomy.attributes:
-            if attribute.name != "name":
-                said = usable[attribute.name].notna()
-                share = usable.loc[said, f"{attribute.name}_category"].notna().mean() if said.any() else None
-                mapped[attribute.name] = None if share is None else float(share)
-        return Reading(frame, channels, mapped)
 
     def names(self, frames: Sequence[pd.DataFrame]) -> tuple[str, ...]:
         """The 50 most frequent names, pooled over audits; ties in alphabetical order."""
@@ -272,7 +238,9 @@ class PersonaBrainstorm:
         from metrics.association import association_scores
         from metrics.groups import group_scores
 
-        names = sorted(names)  # ends of intervals depend on the order of rows in the last digits; versions do not know it
+        names = sorted(
+            names
+        )  # ends of intervals depend on the order of rows in the last digits; versions do not know it
         frame, unmapped = self._measurable(reading)
         dimensions = self.dimensions()
         scores = association_scores(frame, dimensions, names=names, seed=seed, resamples=resamples)
@@ -317,25 +285,7 @@ class PersonaBrainstorm:
 
     def pooled(self, readings: Sequence[Reading]) -> Reading:
         """Several audits of one release read as one; requests of different audits stay different."""
-        import pandas as pd
-
-        from registry.audits.channels import pooled_channels
-
-        frames, offset = [], 0
-        for reading in readings:
-            frame = reading.frame.assign(
-                request=reading.frame["request"] + offset, cluster=reading.frame["cluster"] + offset
-            )
-            offset = int(frame["request"].max()) + 1 if len(frame) else offset
-            frames.append(frame)
-        shares = {
-            name: [reading.mapped[name] for reading in readings if reading.mapped[name] is not None]
-            for name in readings[0].mapped
-        }
-        mapped = {name: min((s for s in found if s is not None), default=None) for name, found in shares.items()}
-        return Reading(
-            pd.concat(frames, ignore_index=True), pooled_channels([reading.channels for reading in readings]), mapped
-        )
+        return pooled_readings(readings)
 
     def split_check(
         self, reading: Reading, names: Sequence[str], policy: Policy, *, alpha: float, in_order: bool
@@ -391,6 +341,12 @@ class PersonaBrainstorm:
                     )
         return frame, reasons
 
+    def listed(self, reading: Reading, names: Sequence[str]) -> tuple[int, int]:
+        """How many usable personas have a name of the list, and how many would with the audit's own most frequent names."""
+        own = self.names([reading.frame])
+        said = reading.frame.loc[reading.frame["outcome"] == "ok", "name_category"]
+        return int(said.isin(names).sum()), int(said.isin(own).sum())
+
     def summarized(self, reading: Reading, names: Sequence[str]) -> dict[str, Any]:
         """Cardinality, unmapped terms, use of listed names and shares by group, as `flows.summaries.Summary` takes them."""
         import pandas as pd
@@ -400,7 +356,7 @@ class PersonaBrainstorm:
 
         tables = self.tables(reading)
         usable = reading.frame[reading.frame["outcome"] == "ok"]
-        listed = int(usable["name_category"].isin(names).sum())
+        listed, own_listed = self.listed(reading, names)
         return {
             "attributes": tuple(
                 {
@@ -421,7 +377,7 @@ class PersonaBrainstorm:
             ),
             "listed": listed,
             "listed_share": listed / len(usable) if len(usable) else 0.0,
-            "own_listed": int(usable["name_category"].isin(self.names([reading.frame])).sum()),
+            "own_listed": own_listed,
             "details": {
                 "drill": drill_of(reading.frame, self.dimensions(), names),
                 "categories": category_counts(reading.frame, self.dimensions(), names),

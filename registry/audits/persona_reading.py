@@ -1,0 +1,91 @@
+"""An audit's answers as personas: one row a record, what came back besides, and how many terms found a category."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from registry.audits.channels import Channels, measured_channels, pooled_channels
+from registry.audits.plan import Record, Request, Response
+from registry.audits.repeats import first_of_equal_answers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from registry.audits.taxonomy import Taxonomy
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """An audit's answers as read: the persona frame, what came back, and how terms were mapped."""
+
+    frame: pd.DataFrame
+    channels: Channels
+    mapped: Mapping[str, float | None]
+
+
+def read_answers(
+    requests: Sequence[Request],
+    responses: Sequence[Response],
+    records_of: Callable[[Request, Response], list[Record]],
+    taxonomy: Taxonomy,
+    *,
+    requested_model: str | None = None,
+    price_input: float | None = None,
+    price_output: float | None = None,
+) -> Reading:
+    """Answers read into the persona frame and the channels beside it; ``records_of`` reads one of them."""
+    from registry.audits.parsing import answer_format
+    from registry.audits.taxonomy import persona_frame
+
+    by_key = {(request.index, request.repeat): request for request in requests}
+    records: list[Record] = []
+    formats: Counter[str] = Counter()
+    for response in responses:
+        records.extend(records_of(by_key[response.index, response.repeat], response))
+        if response.text is not None:
+            formats[answer_format(response.text)] += 1
+    frame = persona_frame(records, taxonomy)
+    first = first_of_equal_answers(records, responses)
+    frame["cluster"] = frame["request"].map(lambda request: first.get(request, request))
+    usable = frame[frame["outcome"] == "ok"]
+    channels = measured_channels(
+        requests,
+        responses,
+        records,
+        formats=formats,
+        duplicates=int(usable["duplicate"].sum()),
+        repeated=len(first),
+        requested_model=requested_model,
+        price_input=price_input,
+        price_output=price_output,
+    )
+    mapped = {}
+    for attribute in taxonomy.attributes:
+        said = usable[attribute.name].notna()
+        share = usable.loc[said, f"{attribute.name}_category"].notna().mean() if said.any() else None
+        mapped[attribute.name] = None if share is None else float(share)
+    return Reading(frame, channels, mapped)
+
+
+def pooled_readings(readings: Sequence[Reading]) -> Reading:
+    """Several audits read as one: requests of different audits stay different, and an attribute is mapped as in the worst of them."""
+    import pandas as pd
+
+    frames, offset = [], 0
+    for reading in readings:
+        frame = reading.frame.assign(
+            request=reading.frame["request"] + offset, cluster=reading.frame["cluster"] + offset
+        )
+        offset = int(frame["request"].max()) + 1 if len(frame) else offset
+        frames.append(frame)
+    shares = {
+        name: [reading.mapped[name] for reading in readings if reading.mapped[name] is not None]
+        for name in readings[0].mapped
+    }
+    mapped = {name: min((s for s in found if s is not None), default=None) for name, found in shares.items()}
+    return Reading(
+        pd.concat(frames, ignore_index=True), pooled_channels([reading.channels for reading in readings]), mapped
+    )
