@@ -28,7 +28,7 @@ class Channels:
     usable : records with outcome ``ok``; shortfall : records asked for that never came, whatever the cause
     outcomes : records asked for by what became of them: ``ok``, the other outcomes, and ``missing`` (the model
         answered in good form with fewer than asked); sums to ``expected``, or to the records seen when unknown
-    formats : number of answered calls by form (``json``, ``fenced``, ``prose``, ``none``)
+    formats : number of answered calls by form (``json``, ``fenced``, ``prose``, ``table``, ``labels``, ``none``; ``json, columns``)
     duplicates : usable records that repeat an earlier one in all attributes
     served_models : number of answers by the model id that the provider says answered
     fingerprints : number of answers by system fingerprint

@@ -8,49 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from registry.audits.asked import Asked, asked_by_the_paper
+from registry.audits.labelled import read_labelled
 from registry.audits.plan import Outcome, Record, Request, Response
 from registry.audits.refusals import declines
-from registry.audits.salvage import Node, Pairs, Scan, loaded, outside_brackets, salvaged
+from registry.audits.salvage import Node, Scan, loaded, outside_brackets, salvaged
+from registry.audits.shapes import FLAT, Read, flat, lacking, personas_of, rows_of, term_of
 
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 """Part of the scoring version: raised whenever the same text would be read differently."""
 
-LONGEST_TERM = 400  # characters kept of one answered term; the answer itself is stored verbatim elsewhere
-
+_JSON_KEY = re.compile(r"[{,]\s*[\"“'](\w[^\"“”'\n]{0,60})[\"”']\s*:")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n{\[]*", re.MULTILINE)
-_UNSTORABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-_Found = dict[str, str | None]
-
-
-def _term(value: Any) -> str | None:
-    """One answered value as text, or None when it says nothing (null, blank, an object)."""
-    if value is None or isinstance(value, (Pairs, dict)):
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        parts = [part for item in value if not isinstance(item, list) and (part := _term(item)) is not None]
-        return ", ".join(parts)[:LONGEST_TERM] or None
-    text = _SURROGATE.sub("\ufffd", _UNSTORABLE.sub(" ", str(value))).strip()
-    return text[:LONGEST_TERM] or None
-
-
-def _attributes(pairs: Pairs, asked: Asked) -> _Found:
-    """The attributes an object answers. An attribute's own name beats an alias; of equals the first one wins."""
-    found: dict[str, tuple[int, str]] = {}
-    for key, value in pairs:
-        known = asked.attribute(key)
-        if known is None or (known[0] in found and found[known[0]][0] <= known[1]):
-            continue
-        term = _term(value)
-        if term is not None:
-            found[known[0]] = (known[1], term)
-    return {name: found[name][1] if name in found else None for name in asked.names}
 
 
 def _answer(text: str) -> str:
@@ -81,34 +51,42 @@ def answer_format(text: str | None) -> str:
     return "fenced" if len(unfenced) != len(text) else "json"
 
 
-def _walk(nodes: Sequence[Node], asked: Asked) -> Iterator[tuple[Outcome, str, _Found | None]]:
+def _walk(nodes: Sequence[Node], asked: Asked) -> Iterator[Read]:
     """Personas (ok, with attributes) and almost-personas (unparsable, with the reason), in document order.
 
-    A persona answers at least one identity axis and one social dimension; its inner objects are values, not personas.
+    A persona answers at least one identity axis and one social dimension; its inner objects are values or groups, not personas.
     """
     pending = [(node, node.quiet) for node in reversed(nodes)]
     while pending:
         node, quiet = pending.pop()
-        found = _attributes(node.pairs, asked) if node.pairs is not None else {}
-        answered = [name for name in asked.names if found.get(name) is not None]
-        axes = [name for name in answered if name in asked.axes]
-        if axes and len(answered) > len(axes):
-            yield Outcome.OK, "", found
+        found = personas_of(node.pairs, asked) if node.pairs is not None else None
+        if found is not None:
+            yield from (one for one in found if not quiet or one.outcome is Outcome.OK)
         elif node.children:
             pending.extend((child, quiet) for child in reversed(node.children))
         elif quiet:
             continue
         elif node.pairs is None:
-            yield Outcome.UNPARSABLE, "an object in the answer is not readable as JSON", None
-        elif answered:
-            lacks = "social dimension" if axes else "identity axis"
-            yield Outcome.UNPARSABLE, f"an object answers {', '.join(answered)} but no {lacks}", None
+            yield Read(Outcome.UNPARSABLE, "an object in the answer is not readable as JSON", None)
+        elif reason := lacking(flat(node.pairs, asked), asked):
+            yield Read(Outcome.UNPARSABLE, reason, None)
+
+
+def _listed(text: str, scan: Scan, response: Response, asked: Asked) -> list[Read]:
+    """The personas of an answer without a JSON object of one: rows of JSON lists, a table, tags, labels."""
+    value = scan.value if scan.value is not None else loaded(text[text.find("[") : text.rfind("]") + 1])
+    rows = list(rows_of(value, asked))
+    if rows:
+        return rows
+    if any(asked.attribute(key) for key in _JSON_KEY.findall(text)):
+        return []  # broken or cut JSON: its lines are no labels
+    return read_labelled(text, asked, cut=response.finish_reason == "length")[0]
 
 
 def _no_persona(response: Response, text: str, scan: Scan) -> tuple[Outcome, str]:
     """Outcome and reason of an answer in which no object of a persona was found."""
     if response.refusal:
-        return Outcome.REFUSED, f"the provider marked a refusal: {_term(response.refusal)}"
+        return Outcome.REFUSED, f"the provider marked a refusal: {term_of(response.refusal)}"
     if response.finish_reason == "content_filter":
         return Outcome.REFUSED, "the provider's content filter ended the answer"
     if response.finish_reason == "length":
@@ -154,25 +132,30 @@ def read_personas(request: Request, response: Response, asked: Asked | None = No
     ('ok', 'Nurse', 'truncated')
     """
     if response.failure is not None:
-        return [_record(request, 0, response.failure, response.detail or f"the call failed: {response.failure}")]
+        return [
+            _record(request, 0, Read(response.failure, response.detail or f"the call failed: {response.failure}", None))
+        ]
     asked = asked or asked_by_the_paper()
     text = _answer(response.text or "")
     scan = salvaged(text, asked.hint, lambda key: asked.attribute(key) is not None)
-    records = [_record(request, index, *item) for index, item in enumerate(_walk(scan.nodes, asked))]
+    reads = list(_walk(scan.nodes, asked)) or _listed(text, scan, response, asked)
+    records = [_record(request, index, one) for index, one in enumerate(reads)]
     usable = any(record.outcome is Outcome.OK for record in records)
     marked = bool(response.refusal) or response.finish_reason == "content_filter"
     if not usable and (marked or not records):
-        return [_record(request, 0, *_no_persona(response, text, scan))]
+        return [_record(request, 0, Read(*_no_persona(response, text, scan), None))]
     if scan.cut or (scan.unclosed and response.finish_reason == "length"):
         why = {"length": " at the token limit", "content_filter": " by the content filter"}
         reason = f"an object is cut off at the end of the answer{why.get(response.finish_reason or '', '')}"
-        records.append(_record(request, len(records), Outcome.TRUNCATED, reason))
+        records.append(_record(request, len(records), Read(Outcome.TRUNCATED, reason, None)))
     return records
 
 
-def _record(request: Request, index: int, outcome: Outcome, reason: str, found: _Found | None = None) -> Record:
+def _record(request: Request, index: int, read: Read) -> Record:
+    """A record; of a persona that did not stand in an object of its own, ``reason`` says in which shape it stood."""
     place = {"request": request.index, "repeat": request.repeat, "index": index}
-    return Record(**place, outcome=outcome, attributes=found, reason=reason)
+    reason = read.shape if read.outcome is Outcome.OK and read.shape != FLAT else read.reason
+    return Record(**place, outcome=read.outcome, attributes=read.found, reason=reason)
 
 
 def call_outcome(records: Sequence[Record]) -> Outcome:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from registry.audits.channels import Channels, measured_channels, pooled_channels
-from registry.audits.plan import Record, Request, Response
+from registry.audits.plan import Outcome, Record, Request, Response
 from registry.audits.repeats import first_of_equal_answers
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ def read_answers(
     records: list[Record] = []
     formats: Counter[str] = Counter()
     for response in responses:
-        records.extend(records_of(by_key[response.index, response.repeat], response))
+        found = records_of(by_key[response.index, response.repeat], response)
+        records.extend(found)
         if response.text is not None:
-            formats[answer_format(response.text)] += 1
+            formats[_form(answer_format(response.text), found)] += 1
     frame = persona_frame(records, taxonomy)
     first = first_of_equal_answers(records, responses)
     frame["cluster"] = frame["request"].map(lambda request: first.get(request, request))
@@ -68,6 +69,17 @@ def read_answers(
         share = usable.loc[said, f"{attribute.name}_category"].notna().mean() if said.any() else None
         mapped[attribute.name] = None if share is None else float(share)
     return Reading(frame, channels, mapped)
+
+
+def _form(wrapper: str, records: Sequence[Record]) -> str:
+    """The form of an answer: what its JSON stands in, and the shape of its personas where that is not one object each.
+
+    >>> said = Record(request=0, index=0, outcome=Outcome.OK, reason="columns")
+    >>> _form("fenced", [said]), _form("none", [dataclasses.replace(said, reason="table")]), _form("json", [])
+    ('fenced, columns', 'table', 'json')
+    """
+    shapes = sorted({record.reason for record in records if record.outcome is Outcome.OK and record.reason})
+    return ", ".join([*([wrapper] if wrapper != "none" or not shapes else []), *shapes])
 
 
 def pooled_readings(readings: Sequence[Reading]) -> Reading:

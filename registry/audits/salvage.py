@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 # A JSON string holds no line break: ending one there keeps a stray quotation mark from swallowing what follows.
@@ -37,11 +37,12 @@ class Node(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What the brackets of a text say: its whole objects, and what was still open at its end."""
+    """What the brackets of a text say: its whole objects, and what was still open at its end; ``value`` when all of it is JSON."""
 
     nodes: list[Node]
     cut: bool  # an object was cut off (an open wrapper around whole objects was not)
     unclosed: bool
+    value: Any = None
 
 
 def loaded(text: str) -> Any:
@@ -82,6 +83,32 @@ def _nodes_of(value: Any) -> list[Node]:
             continue
         pending.extend((inside, siblings) for inside in reversed([*inner]) if isinstance(inside, (Pairs, list)))
     return roots
+
+
+def _filled(pairs: Pairs, inside: Sequence[Node]) -> Pairs:
+    """The pairs with the objects that were cut out of their text put back; as they are when it is not plain which is which."""
+    if _empty_objects(pairs) != len(inside):
+        return pairs
+    rest = iter(inside)
+    filled: Pairs = _put_back(pairs, rest)
+    return filled
+
+
+def _empty_objects(value: Any) -> int:
+    if isinstance(value, (Pairs, dict)) and not value:
+        return 1
+    if isinstance(value, Pairs):
+        return sum(_empty_objects(item) for _, item in value)
+    return sum(map(_empty_objects, value)) if isinstance(value, list) else 0
+
+
+def _put_back(value: Any, rest: Iterator[Node]) -> Any:
+    if isinstance(value, (Pairs, dict)) and not value:
+        pairs = next(rest).pairs
+        return Pairs() if pairs is None else pairs
+    if isinstance(value, Pairs):
+        return Pairs((key, _put_back(item, rest)) for key, item in value)
+    return [_put_back(item, rest) for item in value] if isinstance(value, list) else value
 
 
 class _Reader:
@@ -151,7 +178,8 @@ class _Reader:
             if len(own) <= min(_REPAIR_SLICE, self.budget):
                 self.budget -= max(len(own), _REPAIR_FEE)
                 pairs = _repaired(own)
-        return Node(pairs, [node for _, _, node in held])
+        inside = [node for _, _, node in held]
+        return Node(_filled(pairs, inside) if pairs is not None and inside else pairs, inside)
 
     def _result(self) -> Scan:
         nodes = [node for _, _, node in self.inside.get(-1, ())]
@@ -204,7 +232,7 @@ def salvaged(text: str, hint: re.Pattern[str], known: Callable[[str], bool]) -> 
     if isinstance(value, str):  # JSON inside a JSON string
         text, value = value, loaded(value)
     if isinstance(value, (Pairs, list)):
-        return Scan(_nodes_of(value), False, False)
+        return Scan(_nodes_of(value), False, False, value)
     if "{" in text:
         return _Reader(text, hint, known).scan()
     return Scan([], False, text.lstrip()[:1] == "[")

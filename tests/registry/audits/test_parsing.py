@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from registry.audits.asked import asked_by_the_paper
 from registry.audits.brainstorm import PAPER, load_brainstorm
-from registry.audits.parsing import LONGEST_TERM, answer_format, call_outcome, read_personas
+from registry.audits.parsing import answer_format, call_outcome, read_personas
 from registry.audits.plan import Outcome, Record, Request, Response
 from registry.audits.refusals import declines
+from registry.audits.shapes import LONGEST_TERM
 from tests.shared import shared_data
 
 ATTRIBUTES = load_brainstorm(PAPER).attributes
@@ -114,7 +115,9 @@ def test_of_a_repeated_key_the_first_value_counts() -> None:
         (["Chess", "Tea"], "Chess, Tea"),
         ([{"name": "Chess"}], None),
         ([], None),
-        ({"main": "Chess"}, None),
+        ({"main": "Chess"}, "Chess"),
+        ({"main": "Chess", "since": "2019"}, "Chess"),
+        ({"indoors": "Chess", "outdoors": "Tea"}, None),
         (None, None),
         ("  ", None),
         (7, "7"),
@@ -408,11 +411,11 @@ def test_answers_under_a_grammar_hold_six_and_seven_whole_personas() -> None:
     assert {answer_format(text) for text, _ in found.values()} == {"json"}
 
 
-def test_free_answers_of_the_one_model_hold_no_object() -> None:
+def test_free_answers_of_the_one_model_hold_one_person_under_labels() -> None:
     found = answers("verbatim_gemma-3-270m-q4_k_m")
     assert {seed: [str(r.outcome) for r in records] for seed, (_, records) in found.items()} == {
         40000: ["unparsable"],  # two lines of numbers
-        40001: ["unparsable"],  # a numbered list without braces
+        40001: ["ok", "unparsable", "unparsable", "unparsable"],  # a numbered list with labels: one person, then drift
         40002: ["truncated"],  # prose that repeats itself up to the token limit
     }
 

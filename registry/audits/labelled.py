@@ -1,0 +1,192 @@
+"""Answers without JSON read as personas: tables, tagged text, and lines or sentences in which each value has a label.
+
+A value without a label is never read by its position: a text in which people are told without labels holds no persona here.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from registry.audits.asked import Asked
+from registry.audits.brainstorm import NAME
+from registry.audits.plan import Outcome
+from registry.audits.shapes import Found, Read, is_whole, lacking, name_like, table_of, term_of
+
+TABLE, TAGS, LABELS = "table", "tags", "labels"
+LONGEST_LINE = 20_000  # characters of one line that are looked at
+
+_RULE = re.compile(r"^[\s|:+=-]+$")
+_TAG = re.compile(r"<([^\W\d][\w .-]{0,60})(?:\s[^<>]{0,200})?>([^<>]{0,2000})</\1\s*>")
+_MARKS = r"[^\S\n]{0,40}+(?:[-*+•·>#]{1,6}+[^\S\n]{0,9}+|\(?\d{1,3}[.)][^\S\n]{0,9}+)"  # of a list: bullets, numbers
+_LABEL = re.compile(
+    r"(?:^|(?<=[;,|•·.\n])|(?<=\s[-–—])|(?<=[*_]))"  # where a label may begin
+    rf"{_MARKS}{{0,3}}+[*_\"'`]{{0,3}}"
+    r"(?P<label>[^\W\d_](?:(?!\s[-–—]\s)[^\n:：=;,|•·.<>{}\[\]*]){0,59}?)[*_\"'`]{0,3}\s?[:：=]",
+    re.MULTILINE,
+)
+_HEADING = re.compile(
+    rf"^{_MARKS}{{1,3}}+[*_]{{0,3}}(?P<text>(?:(?!\s[-–—]\s)[^\n:：=|*_,;()]){{1,80}}+)(?!\s?[*_]{{0,3}}\s?[:：=])",
+    re.MULTILINE,
+)
+_BREAK = re.compile(rf"\n[^\S\n]*(?=\n)|^(?={_MARKS})", re.MULTILINE)  # an empty line, or the next item of a list
+_AROUND = " \t\"'`*_"
+_EDGES = " \t\r\n*_`;,|•·"
+_QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"))
+
+
+class _Mark(NamedTuple):
+    """A value with its attribute, what stands above it as a heading, and the piece of the text that it is in."""
+
+    name: str
+    text: str
+    heading: str = ""
+    piece: int = 0
+
+
+def read_labelled(text: str, asked: Asked, *, cut: bool) -> tuple[list[Read], str]:
+    """The personas of a text without JSON, and the form that they stand in; none and an empty form when it has no labels.
+
+    ``cut`` : the answer ended at the token limit, so that the last persona may lack its end: it is not used.
+
+    >>> from registry.audits.asked import asked_by_the_paper
+    >>> found, form = read_labelled("1. **Ada** - Gender: female; Job: nurse", asked_by_the_paper(), cut=False)
+    >>> form, found[0].found["gender"], found[0].found["occupation"]
+    ('labels', 'female', 'nurse')
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for form, read in ((TABLE, _tables), (TAGS, _tags), (LABELS, _labels)):
+        found = list(read(text, asked))
+        if any(one.outcome is Outcome.OK for one in found):
+            if cut and found[-1].outcome is Outcome.OK:
+                found[-1] = Read(Outcome.TRUNCATED, "the last persona may be cut off at the token limit", None, form)
+            return found, form
+    return [], ""
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _tables(text: str, asked: Asked) -> Iterator[Read]:
+    """Tables of Markdown, and of values between bars, tabs, semicolons or commas, under a line that names attributes."""
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        mark = _mark(lines[at], asked)
+        if mark is None:
+            at += 1
+            continue
+        end = at + 1
+        while end < len(lines) and lines[end].strip() and mark in lines[end]:
+            end += 1
+        rows = [_cells(line, mark) for line in lines[at:end] if not (mark == "|" and _RULE.match(line))]
+        yield from table_of(rows, asked, TABLE)
+        at = end
+
+
+def _mark(line: str, asked: Asked) -> str | None:
+    """What stands between the cells of a line that names attributes; None when it names none."""
+    if len(line) > 2_000:
+        return None
+    for mark in ("|", "\t", ";", ","):
+        if mark in line:
+            heads = {known[0] for cell in _cells(line, mark) if (known := asked.attribute(cell))}
+            if heads & set(asked.axes) and heads & set(asked.dimensions):
+                return mark
+    return None
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    line = line[:LONGEST_LINE].strip().strip("\ufeff")
+    if mark == "|":
+        return [_bare(cell) for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+    try:
+        return [_bare(cell) for cell in next(csv.reader([line], delimiter=mark, skipinitialspace=True), [])]
+    except csv.Error:
+        return []
+
+
+def _bare(text: str) -> str:
+    """A value without emphasis and the quotes around it."""
+    text = text.strip(_EDGES)
+    for opening, closing in _QUOTES:
+        if len(text) > 1 and text.startswith(opening) and text.endswith(closing):
+            return text[1:-1].strip()
+    return text
+
+
+# ---------------------------------------------------------------- tags
+
+
+def _tags(text: str, asked: Asked) -> Iterator[Read]:
+    """Values between tags that name attributes; a person ends where an attribute comes a second time."""
+    found = [
+        _Mark(known[0], _bare(match[2]))
+        for match in _TAG.finditer(text)
+        if (known := asked.attribute(match[1])) is not None
+    ]
+    yield from _people(found, asked, TAGS)
+
+
+# ---------------------------------------------------------------- labels
+
+
+def _labels(text: str, asked: Asked) -> Iterator[Read]:
+    """Values after labels, on lines of their own or several on one; where a person ends is said by `_people`."""
+    marks = [
+        (match, known[0])
+        for match in _LABEL.finditer(text)
+        if (known := asked.attribute(match["label"].strip(_AROUND))) is not None
+    ]
+    headings = [match for match in _HEADING.finditer(text) if _is_heading(match["text"].strip(), asked)]
+    breaks = [match.start() for match in _BREAK.finditer(text)]
+    found, place = [], 0
+    for at, (match, name) in enumerate(marks):
+        end = marks[at + 1][0].start() if at + 1 < len(marks) else len(text)
+        line = text.find("\n", match.end(), end)
+        value = text[match.end() : line if line >= 0 else end]
+        heading = ""
+        while place < len(headings) and headings[place].start() < match.start("label"):
+            heading, place = headings[place]["text"].strip(), place + 1
+        found.append(_Mark(name, _bare(_unlisted(value)), heading, bisect_right(breaks, match.start("label"))))
+    yield from _people(found, asked, LABELS)
+
+
+def _is_heading(text: str, asked: Asked) -> bool:
+    return name_like(text) and asked.attribute(text) is None
+
+
+def _unlisted(value: str) -> str:
+    """A value without the mark that begins the next item of a list on the same line."""
+    return re.sub(r"[\s;,|•·]+[-–—*]?[\s*_]*$|\s[-–—]\s*$", "", value)
+
+
+def _people(found: Sequence[_Mark], asked: Asked, form: str) -> Iterator[Read]:
+    """People of attributes in a row. A person ends where an attribute comes a second time, at a heading, and, being whole, at an
+    empty line or a list's next item that has several attributes again.
+    """
+    several = {piece for piece, n in Counter(mark.piece for mark in found).items() if n > 1}
+    person: Found = dict.fromkeys(asked.names)
+    title, seen, piece = "", set[str](), -1
+    for mark in found:
+        onward = mark.piece != piece and mark.piece in several and is_whole(person, asked)
+        if mark.name in seen or (mark.heading and seen) or onward:
+            yield from _ended(person, title, asked, form)
+            person, title, seen = dict.fromkeys(asked.names), "", set()
+        title, piece = mark.heading or title, mark.piece
+        seen.add(mark.name)
+        person[mark.name] = term_of(mark.text)
+    yield from _ended(person, title, asked, form)
+
+
+def _ended(person: Found, title: str, asked: Asked, form: str) -> Iterator[Read]:
+    if NAME in asked.axes and person[NAME] is None and title:
+        person = {**person, NAME: term_of(title)}
+    if is_whole(person, asked):
+        yield Read(Outcome.OK, "", person, form)
+    elif reason := lacking(person, asked, f"a run of {form}"):
+        yield Read(Outcome.UNPARSABLE, reason, None, form)
