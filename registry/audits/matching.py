@@ -9,12 +9,11 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-import snowballstemmer
-
 from metrics.catalog import DuplicateEntryError
+from registry.audits.asked import ENGLISH
+from registry.audits.devanagari import LETTERS, folded, whole
 from registry.audits.forms import (
     BE,
     CODE,
@@ -27,6 +26,7 @@ from registry.audits.forms import (
     known_word,
     weighed,
 )
+from registry.audits.language import Language, around_names, language_of
 
 ENGINE_VERSION = "2"
 """Part of the taxonomy's version: raised whenever the matching rules below would map a term differently."""
@@ -36,32 +36,12 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_stemmed = lru_cache(maxsize=65536)(snowballstemmer.stemmer("english").stemWord)
-
-_SEPARATORS = re.compile(r"\s*[,;/|+()\[\]:•\n]\s*|\s+[-–—]+\s+|[.!?]+(?=\s|$)|&|\b(?:and|or|but)\b")
 _APOSTROPHES = re.compile(r"['’‘ʼ`]")
 _NOT_WORD = re.compile(r"[^\w+#]+|_+")
-_PREPOSITIONS = _listed(
-    """
-    of at in for with from by on to about into through via under against between among around within across per
-    near who that which where while specializing specialising focusing focused related
-    """
-)
-_FUNCTION_WORDS = _listed(
-    """
-    a an the this that these those is are am was were be been being do does did have has had having will would can
-    could shall should may might must not no yes of at in for with from by on to about into as and or but so if
-    then than too very i im ive id ill me my mine we weve our us you your he his him she her it its they their
-    them who whom which what there here all any each some other one like love enjoy really also just most more
-    much many etc eg ie s t m d ll re ve please n a na zero two three four five six seven eight nine ten twenty thirty
-    """
-)
-_CONNECTORS = _PREPOSITIONS | {"and", "or"}
-_HONORIFICS = _listed(
-    """
-    mr mrs ms miss mx dr prof professor sir madam
-    """
-)
+_NOT_WORD_OF_ANY = re.compile(rf"[^\w+#{LETTERS}]+|_+")
+_NOT_IN_NAME = re.compile(rf"[^\w'\-.{LETTERS}]+")
+_STOP = re.compile(rf"(?<=[{LETTERS}])\.")  # a title or an initial, written together with what follows
+_ENGLISH = language_of(ENGLISH)
 
 
 _CUES = BE | _listed(
@@ -89,33 +69,50 @@ def _humps(text: str) -> str:
     return _CAMEL.sub(lambda match: _HUMP.sub(" ", match[0]), text)
 
 
-def _words(text: str) -> list[str]:
-    return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", text).replace("&", " and ")).split()
+def _words(text: str, between: re.Pattern[str] = _NOT_WORD) -> list[str]:
+    return between.sub(" ", _APOSTROPHES.sub("", text).replace("&", " and ")).split()
+
+
+def _text(term: str, language: Language) -> str:
+    # English keeps the way in which its scores were made: an answer in Devanagari to an English question stays unmapped.
+    text = unicodedata.normalize("NFKC", term)
+    return text if language is _ENGLISH else folded(text)
+
+
+def _words_of(text: str, language: Language) -> list[str]:
+    return _words(text, _NOT_WORD if language is _ENGLISH else _NOT_WORD_OF_ANY)
 
 
 def normalized(term: str) -> str:
     """A term as it is compared: NFKC, case folded, apostrophes dropped, other punctuation and hyphens as one space.
 
+    Words in Devanagari stay whole, in one spelling (`registry.audits.devanagari.folded`).
+
     >>> normalized("  Bachelor’s-Degree, "), normalized("R&B"), normalized("C++")
     ('bachelors degree', 'r and b', 'c++')
     """
-    return " ".join(_words(unicodedata.normalize("NFKC", term).casefold()))
+    return " ".join(_words(folded(unicodedata.normalize("NFKC", term).casefold()), _NOT_WORD_OF_ANY))
 
 
 def normalized_name(term: str) -> str | None:
     """A full name as it is compared: case folded, spaces collapsed, honorifics, quotes and bracketed parts dropped.
 
-    Accents, hyphens and apostrophes are parts of names and stay. None when no letter is left.
+    Accents, signs of Devanagari, hyphens and apostrophes are parts of names and stay. None when no letter is left.
 
     >>> normalized_name('Dr.  Zoë "Zo" O’Neill-Diaz,'), normalized_name("Mr."), normalized_name("0")
     ("zoë zo o'neill-diaz", None, None)
+    >>> normalized_name("श्रीमती सुनीता शर्मा जी"), normalized_name("डॉ.फ़ातिमा")
+    ('सुनीता शर्मा', 'फ़ातिमा')
     """
-    text = _APOSTROPHES.sub("'", unicodedata.normalize("NFKC", term).casefold())
-    text = re.sub(r"\([^)]*\)", " ", text)
-    words = [word.strip("'-._") for word in re.sub(r"[^\w'\-.]+", " ", text).split()]
+    text = whole(_APOSTROPHES.sub("'", unicodedata.normalize("NFKC", term).casefold()))
+    text = _STOP.sub(" ", re.sub(r"\([^)]*\)", " ", text))
+    words = [word.strip("'-._") for word in _NOT_IN_NAME.sub(" ", text).split()]
     words = [word for word in words if word]
-    while words and words[0] in _HONORIFICS:
+    before, after = around_names()
+    while words and words[0] in before:
         words = words[1:]
+    while len(words) > 1 and words[-1] in after:
+        words = words[:-1]
     name = " ".join(words)
     return name if any(character.isalpha() for character in name) else None
 
@@ -126,7 +123,7 @@ def content_stems(term: str) -> frozenset[str]:
     >>> sorted(content_stems("Stacking of ladders"))
     ['ladder', 'stack']
     """
-    return frozenset(_stemmed(word) for word in normalized(term).split() if word not in _FUNCTION_WORDS)
+    return frozenset(_ENGLISH.stem(word) for word in normalized(term).split() if word not in _ENGLISH.function_words)
 
 
 class TaxonomyError(ValueError):
@@ -158,10 +155,11 @@ class Rules:
     question: frozenset[str]
     borrowed: tuple[tuple[str, str], ...]
     conditional: Mapping[str, tuple[str, Mapping[str, str]]]
+    language: Language = _ENGLISH
 
     def phrase(self, words: Sequence[str], table: Mapping[tuple[str, ...], str]) -> str | None:
         """Category of the longest phrase of ``table`` in ``words``; of equals the first or last one, as declared."""
-        stems = [_stemmed(word) for word in words]
+        stems = [self.language.stem(word) for word in words]
         reach = self.reach
         ends = [max(reach.get(word, 0), reach.get(stem, 0)) for word, stem in zip(words, stems, strict=True)]
         for length in range(min(max(ends, default=0), len(words)), 0, -1):
@@ -177,7 +175,8 @@ class Rules:
 
     def joined(self, words: Sequence[str]) -> str | None:
         """Category of the longest phrase that holds an "and" or "of" itself ("arts and crafts"): looked for unsplit."""
-        if _CONNECTORS.isdisjoint(words):
+        connectors = self.language.connectors
+        if connectors.isdisjoint(words):
             return None
         ends = [self.reach.get(word, 0) for word in words]
         for length in range(min(max(ends), len(words)), 1, -1):
@@ -185,7 +184,7 @@ class Rules:
                 if ends[start] < length:
                     continue
                 part = tuple(words[start : start + length])
-                if part in self.strong and not _CONNECTORS.isdisjoint(part):
+                if part in self.strong and not connectors.isdisjoint(part):
                     return self.strong[part]
         return None
 
@@ -195,12 +194,15 @@ class Rules:
         An attribute with an unspecified category reads codes, clauses and letters without meaning more strictly: a
         word in them counts only where it is plainly stated.
         """
-        text = unicodedata.normalize("NFKC", term)
-        words = _words(text.casefold())
-        if (whole := self.whole.get(" ".join(words))) is not None:
-            return Match(whole, "term")
+        text = _text(term, self.language)
+        words = self._words(text.casefold())
+        if (listed := self.whole.get(" ".join(words))) is not None:
+            return Match(listed, "term")
         if self.unspecified is None:
             return self._content([text.casefold()])
+        if not self.language.forms:
+            turned = not self.language.negations.isdisjoint(words)
+            return (None if turned else self._content([text.casefold()])) or self._question(words)
         if is_chain(text, words):
             return self._form(CODE)
         if is_clause(words):
@@ -211,14 +213,21 @@ class Rules:
             return self._question(words)
         return self._form(NO_WORD) if self._drowned(text) else found
 
+    def _words(self, text: str) -> list[str]:
+        return _words_of(text, self.language)
+
     def _question(self, words: Sequence[str]) -> Match | None:
         named = self.unspecified if any(map(str.isalpha, "".join(words))) and self.says_nothing(words) else None
         return Match(named, "question") if named is not None else None
 
     def by_form(self, term: str) -> Match | None:
         """The unspecified category for a term whose form says that it names nothing; asked when all else failed."""
+        if self.unspecified is None:
+            return None
+        if not self.language.forms:  # what can be said without a dictionary
+            return None if any(map(str.isalpha, term)) else self._form(CODE)
         text = _humps(unicodedata.normalize("NFKC", term))
-        found = form(text, _words(text.casefold())) if self.unspecified is not None else None
+        found = form(text, _words(text.casefold()))
         return self._form(found) if found is not None else None
 
     def _drowned(self, text: str) -> bool:
@@ -226,7 +235,8 @@ class Rules:
         words = weighed(_words(_humps(text).casefold()))
         if len(words) < 4:
             return False
-        listed = (word in self.reach or _stemmed(word) in self.reach or known_word(word) for word in words)
+        stem = self.language.stem
+        listed = (word in self.reach or stem(word) in self.reach or known_word(word) for word in words)
         return 3 * sum(not each for each in listed) >= 2 * len(words)
 
     def _form(self, name: str) -> Match | None:
@@ -235,18 +245,32 @@ class Rules:
     def _content(self, texts: Sequence[str]) -> Match | None:
         """The first text with a strong phrase decides, then the first with a weak word."""
         for text in texts:
-            if (joined := self.joined(_words(text))) is not None:
+            if (joined := self.joined(self._words(text))) is not None:
                 return Match(joined, "phrase")
         for table, basis in ((self.strong, "phrase"), (self.weak, "weak word")):
             for text in texts:
                 hits: list[str] = []
-                for segment in _parts(text):
+                for segment in self._parts(text):
                     hit = next((hit for part in segment if (hit := self.phrase(part, table)) is not None), None)
                     if hit is not None and hit not in hits:
                         hits.append(hit)
                 if hits:
                     return Match(self.several if self.several is not None and len(hits) > 1 else hits[0], basis)
         return None
+
+    def _parts(self, text: str) -> list[list[list[str]]]:
+        """An answer's segments (between commas, slashes, brackets, "and"), each cut at its adpositions; the head's part first."""
+        segments = []
+        for segment in self.language.cuts.split(text):
+            parts: list[list[str]] = [[]]
+            for word in self._words(segment):
+                if word in self.language.adpositions:
+                    parts.append([])
+                else:
+                    parts[-1].append(word)
+            turned = self.language.head == "last" and not segment.isascii()
+            segments.append([part for part in (reversed(parts) if turned else parts) if part])
+        return [segment for segment in segments if segment]
 
     def _glued(self, text: str, words: Sequence[str]) -> Match | None:
         """Content of words written as one: "RockClimbing", and "Hobbydancer" by its last part."""
@@ -262,7 +286,9 @@ class Rules:
     def says_nothing(self, words: Sequence[str]) -> bool:
         """Whether an answer holds only function words, numbers and the words of the question."""
         return all(
-            word in _FUNCTION_WORDS or word in self.question or not any(character.isalpha() for character in word)
+            word in self.language.function_words
+            or word in self.question
+            or not any(character.isalpha() for character in word)
             for word in words
         )
 
@@ -295,20 +321,6 @@ def _statements(text: str) -> list[str]:
     return found
 
 
-def _parts(text: str) -> list[list[list[str]]]:
-    """An answer's segments (between commas, slashes, brackets, "and"), each cut at its prepositions."""
-    segments = []
-    for segment in _SEPARATORS.split(text):
-        parts: list[list[str]] = [[]]
-        for word in _words(segment):
-            if word in _PREPOSITIONS:
-                parts.append([])
-            else:
-                parts[-1].append(word)
-        segments.append([part for part in parts if part])
-    return [segment for segment in segments if segment]
-
-
 def _strings(values: Mapping[str, Any], key: str, place: str) -> list[str]:
     found = values.get(key, [])
     if not isinstance(found, list) or not all(isinstance(item, str) and item.strip() for item in found):
@@ -319,9 +331,9 @@ def _strings(values: Mapping[str, Any], key: str, place: str) -> list[str]:
 _Tables = dict[str, dict[tuple[str, ...], str]]
 
 
-def _terms(values: Mapping[str, Any], place: str) -> tuple[dict[str, str], _Tables]:
+def _terms(values: Mapping[str, Any], place: str, language: Language) -> tuple[dict[str, str], _Tables]:
     """Every term of a file by its whole form, and every phrase by its words and by its stems."""
-    whole: dict[str, str] = {}
+    listed: dict[str, str] = {}
     tables: _Tables = {"rules": {}, "weak": {}}
     stems: dict[str, dict[tuple[str, ...], set[str]]] = {"rules": {}, "weak": {}}
     places: dict[str, str] = {}
@@ -330,40 +342,45 @@ def _terms(values: Mapping[str, Any], place: str) -> tuple[dict[str, str], _Tabl
         for kind in ("synonyms", "rules", "weak"):
             where = f"{place}, category {name!r}, {kind}"
             for term in _strings(category, kind, f"{place}, category {name!r}"):
-                key = normalized(term)
-                if whole.setdefault(key, name) != name:
+                key = " ".join(_words_of(_text(term, language).casefold(), language))
+                if listed.setdefault(key, name) != name:
                     raise DuplicateEntryError(f"term {term!r} is under two categories: {places[key]} and {where}")
                 places[key] = where
                 if kind != "synonyms":
                     words = tuple(key.split())
                     tables[kind][words] = name
-                    stems[kind].setdefault((_STEM, *map(_stemmed, words)), set()).add(name)
+                    stems[kind].setdefault((_STEM, *map(language.stem, words)), set()).add(name)
     for category in values["category"]:
-        whole.setdefault(normalized(category["name"]), category["name"])
+        listed.setdefault(normalized(category["name"]), category["name"])
     for kind, by_stem in stems.items():
         # A stem that two categories share ("animals", "animation") decides nothing; the plain words still do.
         tables[kind] |= {stem: names.pop() for stem, names in by_stem.items() if len(names) == 1}
-    return whole, tables
+    return listed, tables
 
 
-def compiled(values: Mapping[str, Any], place: str) -> Rules:
+def compiled(values: Mapping[str, Any], place: str, language: Language = _ENGLISH) -> Rules:
     """The rules of one file; a term under two categories is refused, and both places are named."""
-    whole, tables = _terms(values, place)
+    listed, tables = _terms(values, place, language)
     reach: dict[str, int] = {}
     for phrase in (phrase for table in tables.values() for phrase in table):
         words = phrase[1:] if phrase[0] == _STEM else phrase
         reach[words[0]] = max(reach.get(words[0], 0), len(words))
     return Rules(
-        whole=whole,
+        whole=listed,
         strong=tables["rules"],
         weak=tables["weak"],
         reach=reach,
         first=values.get("decides", "last") == "first",
         several=values.get("several"),
         unspecified=values.get("unspecified"),
-        question=frozenset(word for term in _strings(values, "question_words", place) for word in _words(term)),
+        question=frozenset(
+            word
+            for term in _strings(values, "question_words", place)
+            for word in _words_of(_text(term, language), language)
+        ),
         borrowed=tuple((entry["attribute"], entry["category"]) for entry in values.get("borrowed", [])),
         conditional={
             entry["category"]: (entry["attribute"], dict(entry["becomes"])) for entry in values.get("conditional", [])
         },
+        language=language,
     )

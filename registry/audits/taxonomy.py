@@ -6,19 +6,18 @@ by which a term is matched. A term that no rule knows stays unmapped: it is list
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from metrics.catalog import DuplicateEntryError, UnknownEntryError
+from metrics.catalog import UnknownEntryError
 from registry.audits.accepted import Mapped, refuse_unknown
-from registry.audits.asked import ENGLISH, FOLDERS, attribute_file
+from registry.audits.asked import ENGLISH
+from registry.audits.attribute_files import Attribute, Files, add, add_needed, packaged
 from registry.audits.brainstorm import NAME, PAPER, load_brainstorm
+from registry.audits.language import Language, language_of, languages
 from registry.audits.matching import ENGINE_VERSION, Match, Rules, TaxonomyError, compiled, normalized, normalized_name
 from registry.audits.plan import Outcome, Record, content_hash
 
@@ -36,20 +35,6 @@ __all__ = [
 ]
 
 _UNHASHED = ("keys", "reviewed")  # of a file: they say where an answer stands and who looked, not what a term means
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Attribute:
-    """One attribute of a persona: an identity axis or a social dimension, with its categories in order."""
-
-    name: str
-    title: str
-    kind: Literal["axis", "dimension"]
-    version: int
-    source: str
-    categories: tuple[str, ...]
-    place: str = ""
-    reviewed: str = ""
 
 
 class Taxonomy:
@@ -192,40 +177,6 @@ class Taxonomy:
         return rules.by_form(term)
 
 
-def _checked(values: Mapping[str, Any], place: str) -> Attribute:
-    """The attribute a file declares; every fault is one sentence that names the file."""
-    for key, kind in {"name": str, "title": str, "kind": str, "source": str, "version": int, "category": list}.items():
-        if not isinstance(values.get(key), kind):
-            raise TaxonomyError(f"{place}: expected {key!r} ({kind.__name__}) and found {values.get(key)!r:.60}")
-    if values["kind"] not in FOLDERS:
-        raise TaxonomyError(f"{place}: 'kind' must be 'axis' or 'dimension', and is {values['kind']!r}")
-    if values["name"] == "name" or not re.fullmatch(r"[a-z][a-z0-9_]*", values["name"]):
-        raise TaxonomyError(f"{place}: 'name' must be a lower-case word with underscores other than 'name'")
-    if values.get("decides", "last") not in ("first", "last"):
-        raise TaxonomyError(f"{place}: 'decides' must be 'first' or 'last', and is {values['decides']!r}")
-    names = [category.get("name") for category in values["category"]]
-    conditional = values.get("conditional", [])
-    shown = [name for name in names if name not in {entry.get("category") for entry in conditional}]
-    if len(set(names)) != len(names) or not all(isinstance(name, str) and name for name in names) or len(shown) < 2:
-        raise TaxonomyError(f"{place}: expected two or more [[category]] with different names, found {names!r:.120}")
-    targets = [values.get("several"), values.get("unspecified")]
-    targets += [entry.get("category") for entry in values.get("borrowed", [])]
-    targets += [target for entry in conditional for target in entry.get("becomes", {}).values()]
-    for target in targets:
-        if target is not None and target not in shown:
-            raise TaxonomyError(f"{place}: {target!r} is not one of its categories ({', '.join(shown)})")
-    return Attribute(
-        values["name"],
-        values["title"],
-        values["kind"],
-        values["version"],
-        values["source"],
-        tuple(shown),
-        place,
-        str(values.get("reviewed", "")).strip(),
-    )
-
-
 def load_taxonomy(
     extra: Path | None = None,
     accepted: Mapped = (),
@@ -277,76 +228,34 @@ def _with_accepted(
     return Taxonomy(base.attributes, lambda: base._rules, base.version, accepted)
 
 
-_Files = dict[str, tuple[Attribute, Mapping[str, Any]]]
-
-
 @lru_cache(maxsize=16)
 def _load(brought: _Brought, wanted: tuple[str, ...], language: str, own_first: bool) -> Taxonomy:
-    files: _Files = {}
+    files: Files = {}
     for path, _ in brought:
-        _add(files, path)
+        add(files, path, language)
     shown = list(dict.fromkeys([*wanted, *files]))
     for name in [name for name in wanted if not (own_first and name in files)]:
-        _add(files, _packaged(name, language))
-    _add_needed(files, language)
-    rules = lru_cache(maxsize=None)(lambda: _rules_of(files))
+        add(files, packaged(name, language), language)
+    add_needed(files, language)
+    # Of a language that only a user's files are in, the words that hold an answer together are not known: English ones then.
+    words = language_of(language if language in languages() else ENGLISH)
+    rules = lru_cache(maxsize=None)(lambda: _rules_of(files, words))
     if brought:  # files that others wrote are refused at once when something is wrong with them
         rules()
     said = {
         name: {key: value for key, value in values.items() if key not in _UNHASHED}
         for name, (_, values) in files.items()
     }
-    version = content_hash([ENGINE_VERSION, said] if language == ENGLISH else [ENGINE_VERSION, language, said])
+    spoken = [] if language == ENGLISH else [language] if words.code == ENGLISH else [words.content]
+    version = content_hash([ENGINE_VERSION, *spoken, said])
     ordered = sorted(
         shown, key=lambda name: (files[name][0].kind, shown.index(name) if name in wanted else len(shown), name)
     )
     return Taxonomy([files[name][0] for name in ordered], rules, version)
 
 
-def _packaged(name: str, language: str) -> Path:
-    path = attribute_file(name, language)
-    if path is None:
-        known = sorted(one.stem for folder in FOLDERS.values() for one in _folder(folder, language).glob("*.toml"))
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise UnknownEntryError(
-            f"no attribute is named {name!r} in the language {language!r}{hint} Known: {', '.join(known) or 'none'}"
-        )
-    return path
-
-
-def _folder(folder: Path, language: str) -> Path:
-    return folder if language == ENGLISH else folder / language
-
-
-def _add(files: _Files, path: Path) -> None:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TaxonomyError(f"{path.name}: not readable as TOML: {error}") from error
-    place = f"{path.parent.name}/{path.name}"
-    attribute = _checked(values, place)
-    if attribute.name in files:
-        raise DuplicateEntryError(
-            f"attribute {attribute.name!r} is defined twice: in {files[attribute.name][0].place} and in {place}"
-        )
-    files[attribute.name] = (attribute, values)
-
-
-def _add_needed(files: _Files, language: str) -> None:
-    """Add the packaged attributes that those there borrow from or are told apart by, and what these need."""
-    pending = list(files)
-    while pending:
-        values = files[pending.pop()][1]
-        for entry in (*values.get("borrowed", ()), *values.get("conditional", ())):
-            name = entry.get("attribute")
-            if name not in files and isinstance(name, str) and (path := attribute_file(name, language)) is not None:
-                _add(files, path)
-                pending.append(name)
-
-
-def _rules_of(files: _Files) -> dict[str, Rules]:
-    rules = {name: compiled(values, attribute.place) for name, (attribute, values) in files.items()}
+def _rules_of(files: Files, language: Language) -> dict[str, Rules]:
+    rules = {name: compiled(values, attribute.place, language) for name, (attribute, values) in files.items()}
     for name, found in rules.items():
         for other in [*(other for other, _ in found.borrowed), *(other for other, _ in found.conditional.values())]:
             if other not in rules or other == name:
