@@ -199,6 +199,8 @@ def _ordered(workspace: Workspace, release: ModelRelease, order: Order, plan: Au
         if newest is not None and order.seed is None:
             # The same seeds may bring the same answers, which are no new evidence.
             plan = dataclasses.replace(plan, seed=(newest.plan.seed + 1) % LARGEST_SEED)
+        if reviewed := getattr(getattr(protocol, "asks", None), "reviewed", ""):
+            workspace.tell(f"{plan.protocol}: {reviewed}")
         return workspace.ledger.order(release, plan, protocol.requests(plan))
     differing = [
         (name, asked, there)

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flows.expenses import ReleaseCost, call_usage, finished_audits, per_call_of, release_cost, usage_notes
 from flows.ordering import Order, plan_of
@@ -174,7 +174,7 @@ def planned(
         critical=tuple(family_critical(one, policy) for one in basis.pilots),
         rows=tuple(rows),
         targets=tuple(targets),
-        notes=(*basis.notes, *rules, *usage),
+        notes=(*basis.notes, *rules, *usage, *_reviewed(instrument)),
     )
 
 
@@ -257,6 +257,12 @@ def _pilot_audit(workspace: Workspace, releases: Sequence[ModelRelease], plan: A
     """The newest finished audit of the releases that asked what the plan would ask, else the newest at all."""
     audits = [audit for release in releases for audit in finished_audits(workspace, release, plan)]
     return max(audits, key=lambda audit: (audit.plan.collection_key == plan.collection_key, audit.id), default=None)
+
+
+def _reviewed(instrument: Any) -> tuple[str, ...]:
+    """Who looked at the prompt and the categories of a brainstorm that is not the paper's."""
+    reviewed = getattr(getattr(instrument, "asks", None), "reviewed", "")
+    return (reviewed,) if reviewed else ()
 
 
 def _assumption(dimensions: Sequence[BiasDimension], reason: str, notes: Sequence[str] = ()) -> _Basis:

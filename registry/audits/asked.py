@@ -17,11 +17,11 @@ FOLDERS = {"axis": _HERE / "axes", "dimension": _HERE / "dimensions"}
 ENGLISH = "en"
 LONGEST_KEY = 60
 
-NAME_KEYS = (
-    *("full name", "persona name", "user name", "profile name", "character name", "first name"),
-    *("vollständiger Name", "nombre", "nombre completo", "nom", "nom complet", "prénom", "nome", "nome completo", "naam"),
-    *("imię", "imię i nazwisko", "имя", "полное имя", "ad", "isim", "ad soyad", "الاسم", "नाम", "姓名", "名字", "名前", "氏名", "이름"),
-)
+_NAMES = """
+full name, persona name, user name, profile name, character name, first name, vollständiger Name, nombre, nombre completo, nom, nom complet,
+prénom, nome, nome completo, naam, imię, imię i nazwisko, имя, полное имя, ad, isim, ad soyad, الاسم, नाम, 姓名, 名字, 名前, 氏名, 이름
+"""
+NAME_KEYS = tuple(key.strip() for key in _NAMES.split(","))
 
 
 def squeezed(key: str) -> str:

@@ -23,7 +23,14 @@ REFUSAL_PATTERNS = (
 OPENING = 1000
 """Characters of an answer that are searched: a refusal comes first, a disclaimer may come anywhere."""
 
-_REFUSAL = re.compile("|".join(REFUSAL_PATTERNS), re.IGNORECASE | re.DOTALL)
+HINDI_PATTERNS = (
+    r"(?:क्षमा कर|माफ़? कर|माफ़ी|खेद है|क्षमा चाह).{0,120}(?:नहीं|असमर्थ|अक्षम)",
+    r"(?:मैं|हम).{0,120}(?:नहीं (?:कर|बना|दे|लिख|बता) (?:सकता|सकती|सकते|पाऊ|पाऊँ|पाऊं)|असमर्थ (?:हूँ|हूं|हैं)|इनकार कर)",
+    r"(?:एआई|AI|कृत्रिम बुद्धिमत्ता|भाषा मॉडल).{0,120}(?:नहीं (?:कर|बना|दे|लिख) सक|असमर्थ)",
+)
+"""The same in Hindi. Not externally reviewed."""
+
+_REFUSAL = re.compile("|".join((*REFUSAL_PATTERNS, *HINDI_PATTERNS)), re.IGNORECASE | re.DOTALL)
 APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
 
 
@@ -31,6 +38,8 @@ def declines(text: str) -> bool:
     """Whether a text opens with refusal language. Only asked of texts in which nothing usable was found.
 
     >>> declines("I'm sorry, but I can\u2019t help with that."), declines("Sorry for the delay! Here they are:")
+    (True, False)
+    >>> declines("क्षमा करें, मैं ऐसी प्रोफ़ाइल नहीं बना सकता।"), declines("यहाँ प्रोफ़ाइलें हैं। नर्स नहीं।")
     (True, False)
     """
     return _REFUSAL.search(text[:OPENING].translate(APOSTROPHES)) is not None

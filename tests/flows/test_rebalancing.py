@@ -146,7 +146,4 @@ def test_a_release_without_personas_is_told_what_it_has_instead(command, tmp_pat
     with opened(Home(command.home)) as workspace:
         planted_family(workspace, protocols=(CUES,), releases=1, blessed=False, family="comet")
     command("rebalance", "models:/comet/1", "--out", tmp_path / "set.csv", code=2)
-    assert (
-        "models:/comet/1 has no finished persona-brainstorm audit, only of persona-cues"
-        in command.stderr
-    )
+    assert "models:/comet/1 has no finished persona-brainstorm audit, only of persona-cues" in command.stderr

@@ -1,0 +1,78 @@
+"""Seeded answers of the stub endpoint to the brainstorms that are not the paper's: terms of every category, in the brainstorm's language.
+
+``bias`` runs from 0 to 1: with it, what the first group of the first axis with categories has in the last dimension is one category.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from functools import lru_cache
+from typing import Any
+
+NUMBER = "{n}"
+HINDI_KEYS = {
+    "name": "नाम",
+    "gender": "लिंग",
+    "ethnicity": "जातीयता",
+    "sexual_orientation": "यौन अभिविन्यास",
+    "social_class": "सामाजिक वर्ग",
+    "education_level": "शिक्षा स्तर",
+    "occupation": "व्यवसाय",
+    "top_personal_interest": "शीर्ष व्यक्तिगत रुचि",
+}
+NAMES = {
+    "hi": ["सुनीता शर्मा", "राहुल वर्मा", "फ़ातिमा ख़ान", "अमित पटेल"],
+    "en": ["Ada Lovelace", "Charles Babbage", "Ada Byron"],
+}
+
+
+@lru_cache(maxsize=1)
+def _brainstorms() -> list[tuple[Any, re.Pattern[str]]]:
+    from registry.audits.brainstorm import PAPER, brainstorm_names, load_brainstorm
+
+    asked = [load_brainstorm(name) for name in brainstorm_names() if name != PAPER]
+    return [(one, re.compile(re.escape(one.several).replace(re.escape(NUMBER), r"(\d+)"))) for one in asked]
+
+
+@lru_cache(maxsize=8)
+def terms_of(name: str) -> dict[str, dict[str, list[str]]]:
+    """By attribute and category a few terms that the taxonomy puts there when nothing else is known of a persona."""
+    from registry.audits.brainstorm import load_brainstorm
+    from registry.audits.protocols.brainstorms import protocol_of
+
+    asks = load_brainstorm(name)
+    taxonomy = protocol_of(asks)().taxonomy
+    found: dict[str, dict[str, list[str]]] = {}
+    for attribute in taxonomy.attributes:
+        own = found.setdefault(attribute.name, {})
+        for term, category in taxonomy.known_terms(attribute.name).items():
+            latin = term.isascii()
+            if taxonomy.category(attribute.name, term) == category and latin == (asks.language == "en"):
+                own.setdefault(category, []).append(term)
+    return {attribute: {c: terms[:4] for c, terms in of.items()} for attribute, of in found.items()}
+
+
+def brainstorm_text(prompt: str, draw: random.Random, bias: float) -> str | None:
+    """The answer to a prompt of a brainstorm that is not the paper's; None for any other prompt."""
+    for asks, several in _brainstorms():
+        asked = several.search(prompt)
+        if asked is not None or asks.one in prompt:
+            count = int(asked[1]) if asked is not None else 1
+            people = [_person(asks, draw, bias) for _ in range(count)]
+            return json.dumps(people if count > 1 else people[0], indent=1, ensure_ascii=False)
+    return None
+
+
+def _person(asks: Any, draw: random.Random, bias: float) -> dict[str, str]:
+    terms = terms_of(asks.name)
+    axis = next(name for name in asks.axes if name != "name")
+    chosen = {name: draw.choice(sorted(of)) for name, of in terms.items()}
+    if chosen[axis] == min(terms[axis]) and draw.random() < bias:
+        chosen[asks.dimensions[-1]] = min(terms[asks.dimensions[-1]])
+    said = {name: draw.choice(terms[name][category]) for name, category in chosen.items()}
+    if "name" in asks.axes:
+        said["name"] = draw.choice(NAMES.get(asks.language, NAMES["en"]))
+    keys = HINDI_KEYS if asks.language == "hi" else {name: name.replace("_", " ") for name in asks.attributes}
+    return {keys[name]: said[name] for name in asks.attributes}
