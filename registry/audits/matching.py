@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from metrics.catalog import DuplicateEntryError
 from registry.audits.asked import ENGLISH
+from registry.audits.bands import Bands, bands_of
 from registry.audits.devanagari import LETTERS, folded, whole
 from registry.audits.forms import (
     BE,
@@ -156,6 +157,7 @@ class Rules:
     borrowed: tuple[tuple[str, str], ...]
     conditional: Mapping[str, tuple[str, Mapping[str, str]]]
     language: Language = _ENGLISH
+    bands: Bands | None = None
 
     def phrase(self, words: Sequence[str], table: Mapping[tuple[str, ...], str]) -> str | None:
         """Category of the longest phrase of ``table`` in ``words``; of equals the first or last one, as declared."""
@@ -198,6 +200,8 @@ class Rules:
         words = self._words(text.casefold())
         if (listed := self.whole.get(" ".join(words))) is not None:
             return Match(listed, "term")
+        if self.bands is not None and (band := self.bands.category(text)) is not None:
+            return Match(band, "number")
         if self.unspecified is None:
             return self._content([text.casefold()])
         if not self.language.forms:
@@ -383,4 +387,12 @@ def compiled(values: Mapping[str, Any], place: str, language: Language = _ENGLIS
             entry["category"]: (entry["attribute"], dict(entry["becomes"])) for entry in values.get("conditional", [])
         },
         language=language,
+        bands=_bands(values, place),
     )
+
+
+def _bands(values: Mapping[str, Any], place: str) -> Bands | None:
+    try:
+        return bands_of(values)
+    except ValueError as error:
+        raise TaxonomyError(f"{place}: {error}") from error
