@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.persona_audits import PROTOCOL, personas_protocol
 from flows.scoring import finished, read_answers
 from flows.taxonomies import accepted_of, text_of
 from metrics.errors import BadInputError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from registry.audits.taxonomy import Taxonomy
     from registry.ledger.values import Audit
 
-PROTOCOL = "persona-brainstorm"
 LONGEST_SHOWN = 80
 
 
@@ -48,15 +48,14 @@ class _Seen:
     place: str = ""
 
 
-def taxonomy_of(workspace: Workspace) -> Taxonomy:
-    """What this home puts terms into categories by."""
-    taxonomy: Taxonomy = workspace.protocol(PROTOCOL).taxonomy
-    return taxonomy
+def taxonomy_of(workspace: Workspace, protocol: str = PROTOCOL) -> Taxonomy:
+    """What this home puts terms of a brainstorm into categories by."""
+    return personas_protocol(workspace, protocol).taxonomy
 
 
-def queued(workspace: Workspace, family: str = "", attribute: str = "") -> Queue:
-    """The unmapped terms of all finished audits, of a family or an attribute when given, each with a proposal."""
-    taxonomy = taxonomy_of(workspace)
+def queued(workspace: Workspace, family: str = "", attribute: str = "", protocol: str = PROTOCOL) -> Queue:
+    """The unmapped terms of all finished audits by a brainstorm, of a family or an attribute when given, each with a proposal by rule."""
+    taxonomy = taxonomy_of(workspace, protocol)
     attributes = [attribute] if attribute else [one.name for one in taxonomy.attributes]
     if attribute:
         categories = {one.name: one.categories for one in taxonomy.attributes}
@@ -64,20 +63,20 @@ def queued(workspace: Workspace, family: str = "", attribute: str = "") -> Queue
             raise BadInputError(
                 f"--attribute should be one of {', '.join(categories)}, and is {attribute!r:.60}; name one"
             )
-    audits = audits_of(workspace, family)
+    audits = audits_of(workspace, family, protocol=protocol)
     seen: dict[tuple[str, str], _Seen] = {}
     for audit in audits:
         _look(workspace, audit, attributes, seen)
     return _queue(taxonomy, accepted_of(workspace.home).decided, seen, len(audits))
 
 
-def audits_of(workspace: Workspace, family: str, *, variants: bool = True) -> list[Audit]:
+def audits_of(workspace: Workspace, family: str, *, variants: bool = True, protocol: str = PROTOCOL) -> list[Audit]:
     """All finished audits that asked for personas, of a family when one is named; oldest first."""
-    audits = finished(workspace, protocol=PROTOCOL, variants=variants, family=family or None)
+    audits = finished(workspace, protocol=protocol, variants=variants, family=family or None)
     if not audits:
         whose = f"of {family} " if family else ""
         raise BadInputError(
-            f"there should be a finished {PROTOCOL} audit {whose}in the ledger, and there is none; "
+            f"there should be a finished {protocol} audit {whose}in the ledger, and there is none; "
             "run 'spiritlevel audit', or see 'spiritlevel status'"
         )
     return audits
@@ -140,11 +139,13 @@ def _row(attribute: str, term: str, said: str, found: _Seen, proposer: Any) -> Q
 
 def decisions_of(home: Home, path: Path) -> list[Decision]:
     """The decisions of a filled-in review file (CSV), or of another team's file of accepted mappings (TOML)."""
+    from flows.brainstorms import every
     from registry.audits.accepted import read_accepted
-    from registry.audits.taxonomy import load_taxonomy
 
-    taxonomy = load_taxonomy(accepted=accepted_of(home).mapped)
-    categories = {one.name: one.categories for one in taxonomy.attributes}
+    taxonomies = {
+        one.name: brainstorm.taxonomy for brainstorm in every(home)[::-1] for one in brainstorm.taxonomy.attributes
+    }
+    categories = {name: taxonomy.attribute(name).categories for name, taxonomy in taxonomies.items()}
     text = text_of(path)
     if path.suffix.lower() == ".toml":
         found = list(read_accepted(text, path.name).decided.values())
@@ -155,7 +156,7 @@ def decisions_of(home: Home, path: Path) -> list[Decision]:
     else:
         found = read_decisions(text, path.name, categories)
     for one in found:
-        if one.category is not None and (other := taxonomy.told_apart(one.attribute, one.term)):
+        if one.category is not None and (other := taxonomies[one.attribute].told_apart(one.attribute, one.term)):
             raise BadInputError(
                 f"{path.name}: {one.attribute} term {one.term!r:.80} is told apart by the {other} of each persona, and cannot be "
                 "under one category; reject it, or leave the row empty"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from flows.reviewing import PROTOCOL, audits_of
+from flows.persona_audits import PROTOCOL
+from flows.reviewing import audits_of
 from flows.scoring import scored
 from metrics.errors import BadInputError
 
@@ -54,10 +55,10 @@ class Unmapped:
     bounds: tuple[Bound, ...]
 
 
-def unmapped_of(workspace: Workspace, family: str = "") -> list[Unmapped]:
+def unmapped_of(workspace: Workspace, family: str = "", protocol: str = PROTOCOL) -> list[Unmapped]:
     """The newest finished audit of each release of a family, or of the newest release of each family."""
     newest = {}
-    for audit in audits_of(workspace, family, variants=False):
+    for audit in audits_of(workspace, family, variants=False, protocol=protocol):
         newest[audit.release.uri] = audit
     if not family:
         newest = {
@@ -71,7 +72,7 @@ def unmapped_of(workspace: Workspace, family: str = "") -> list[Unmapped]:
 
 
 def _unmapped(workspace: Workspace, known: Scored) -> Unmapped:
-    protocol = workspace.protocol(PROTOCOL)
+    protocol = workspace.protocol(known.audit.protocol)
     usable = known.reading.frame[known.reading.frame["outcome"] == "ok"]
     shares = []
     for attribute in protocol.taxonomy.attributes:

@@ -76,3 +76,23 @@ def _person(asks: Any, draw: random.Random, bias: float) -> dict[str, str]:
         said["name"] = draw.choice(NAMES.get(asks.language, NAMES["en"]))
     keys = HINDI_KEYS if asks.language == "hi" else {name: name.replace("_", " ") for name in asks.attributes}
     return {keys[name]: said[name] for name in asks.attributes}
+
+
+_CATEGORY = re.compile(r"^([1-9]\d*)\. (.+)$", re.MULTILINE)
+_TERM = re.compile(r"no instruction: (\".*\")\nReply with the number", re.DOTALL)
+
+
+def category_text(prompt: str, draw: random.Random, bias: float) -> str | None:
+    """The answer to a question about the category of a term: the taxonomy's, else the first; wrong with a share of ``bias``."""
+    asked = _TERM.search(prompt)
+    if asked is None:
+        return None
+    from registry.audits.taxonomy import load_taxonomy
+
+    taxonomy, term = load_taxonomy(), json.loads(asked[1])
+    listed = {name: number for number, name in _CATEGORY.findall(prompt)}
+    attribute = next(one.name for one in taxonomy.attributes if set(one.categories) == set(listed))
+    known = taxonomy.category(attribute, term)
+    if known is not None and draw.random() < bias:
+        return draw.choice([number for name, number in listed.items() if name != known])
+    return listed.get(known or "", "1")

@@ -12,7 +12,7 @@ import random
 import re
 from typing import Any
 
-from tests.stub_brainstorms import brainstorm_text
+from tests.stub_brainstorms import brainstorm_text, category_text
 from tests.stub_cues import yes_or_no
 from tests.stub_judge import is_rating, rated_text
 
@@ -172,6 +172,8 @@ def answer_text(body: dict[str, Any], *, seed: str, bias: float, per_call: int |
     prompt = " ".join(str(message.get("content", "")) for message in messages)
     if is_rating(prompt):
         return rated_text(prompt, draw, bias)
+    if (number := category_text(prompt, draw, bias)) is not None:
+        return number
     if (text := brainstorm_text(prompt, draw, bias)) is not None:
         return text
     count = per_call or personas_asked(prompt)

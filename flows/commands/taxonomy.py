@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.shared import HomeOption, JsonOption, home_of, print_json, print_text, say, workspace_of
+from flows.commands.audits import ConcurrencyOption, DeadlineOption, TimeoutOption
+from flows.commands.shared import (
+    BrainstormOption,
+    Exit,
+    HomeOption,
+    JsonOption,
+    home_of,
+    print_json,
+    print_text,
+    say,
+    workspace_of,
+)
+from registry.audits.brainstorm import PAPER
 
 if TYPE_CHECKING:
     from flows.reviewing import Compared, Queue
@@ -16,6 +28,7 @@ if TYPE_CHECKING:
     from registry.audits.accepted import Accepted
 
 MOST_ROWS = 20
+_WHO = "Which release proposes or proposed, as models:/judges/1. Default: the configured judge."
 _BOUNDS = (
     "bounds: the lowest and highest plain score were personas with an unmapped term placed at worst, in the categories that were "
     "seen; no interval, and no verdict uses them"
@@ -33,31 +46,105 @@ def review(
     out: Annotated[
         Path | None, typer.Option("--out", help="CSV file to write, for a person to fill in.", show_default=False)
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="File to write the queue to as a page, to read.", show_default=False)
+    ] = None,
+    release: Annotated[str, typer.Option(help=_WHO)] = "",
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
-    """List the terms that no rule knows and nobody decided about, with a proposed category. Asks no model.
+    """List the terms that no rule knows and nobody decided about, with proposed categories. Asks no model.
 
-    A proposal says its rule and how near the term is, from 0 to 1. In the file, fill in decision (accept, change to CATEGORY,
-    or reject), who, and why; then 'taxonomy accept' takes it in.
+    A proposal by rule says its rule and how near the term is, from 0 to 1; beside it stands what a model proposed that was asked with
+    'taxonomy propose'. In the file, fill in decision (accept, accept model, change to CATEGORY, or reject), who, and why; then 'taxonomy
+    accept' takes it in.
 
     Example: spiritlevel taxonomy review nova-chat --attribute occupation --out terms.csv
     """
     from flows.commands.results import refuse_unwritable, written
-    from flows.reviewing import queued
+    from flows.term_proposals import reviewed
     from registry.audits.review_files import review_csv
 
-    if out is not None:
-        refuse_unwritable(out)
+    for file in (out, html):
+        if file is not None:
+            refuse_unwritable(file)
     with workspace_of(home) as workspace:
-        queue = queued(workspace, family, attribute)
+        queue, checks = reviewed(workspace, family, attribute, protocol, release)
+    if html is not None:
+        from dashboards.review_page import review_page
+        from flows.redaction import without_secrets
+
+        written(html, without_secrets(review_page(queue.rows, [one.in_words for one in checks], audits=queue.audits)))
+        say(f"wrote {html}")
     if out is not None:
         written(out, review_csv(queue.rows))
         say(f"wrote {out}: fill in decision, who and why, then run 'spiritlevel taxonomy accept {out} --by NAME'")
     if json:
-        print_json(dataclasses.asdict(queue))
+        print_json(dataclasses.asdict(queue) | {"models": [dataclasses.asdict(one) for one in checks]})
     else:
-        print_text(_queue_text(queue))
+        print_text("\n".join([_queue_text(queue), *(one.in_words for one in checks)]))
+
+
+@app.command()
+def propose(
+    family: Annotated[str, typer.Argument(help="Only terms of this family's audits.")] = "",
+    attribute: Annotated[str, typer.Option(help="Only this attribute, as occupation.")] = "",
+    release: Annotated[str, typer.Option(help=_WHO)] = "",
+    most: Annotated[int, typer.Option(min=1, help="Terms at most, the most frequent first.")] = 200,
+    protocol: BrainstormOption = PAPER,
+    budget_usd: Annotated[float | None, typer.Option(min=0, help="Stop before an attribute costs more.")] = None,
+    budget_tokens: Annotated[int | None, typer.Option(min=0, help="Stop before an attribute takes more.")] = None,
+    concurrency: ConcurrencyOption = 8,
+    timeout_s: TimeoutOption = 120.0,
+    deadline_s: DeadlineOption = 900.0,
+    json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Ask a model for the categories of the terms that wait, once each, and measure it on terms whose category is known.
+
+    It proposes; a person decides ('taxonomy review', 'taxonomy accept'). Up to 40 listed terms of each attribute are asked about beside the
+    others: read that agreement first. What was asked and answered is stored as an audit of the model and is not asked again.
+
+    Example: spiritlevel taxonomy propose nova-chat --release models:/judges/1
+    """
+    from flows.collecting import Limits
+    from flows.commands.progress import shown
+    from flows.term_proposals import checks_of, proposer_of
+    from flows.term_proposals import propose as proposed
+
+    limits = Limits(
+        concurrency=concurrency,
+        timeout_s=timeout_s,
+        deadline_s=deadline_s,
+        budget_usd=budget_usd,
+        budget_tokens=budget_tokens,
+    )
+    with workspace_of(home) as workspace:
+        asked = proposed(
+            workspace,
+            proposer_of(workspace, release),
+            limits,
+            family=family,
+            attribute=attribute,
+            protocol=protocol,
+            most=most,
+            tell=say,
+            shown=shown,
+        )
+    checks = checks_of(asked.release, asked.found)
+    if json:
+        found = {
+            name: {term: dataclasses.asdict(one) for term, one in said.proposals.items()}
+            for name, said in asked.found.items()
+        }
+        print_json({"open": asked.open, "models": [dataclasses.asdict(one) for one in checks], "proposals": found})
+    else:
+        print_text("\n".join(one.in_words for one in checks) or "no term waits")
+        say("next: spiritlevel taxonomy review --out terms.csv")
+    if asked.open:
+        say(f"{asked.open:,} terms are open; the same command goes on")
+        raise typer.Exit(Exit.INCONCLUSIVE)
 
 
 @app.command()
@@ -129,6 +216,7 @@ def compare(
 @app.command()
 def show(
     family: Annotated[str, typer.Argument(help="Every release of this family; else the newest of each.")] = "",
+    protocol: BrainstormOption = PAPER,
     json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
@@ -142,9 +230,9 @@ def show(
 
     with workspace_of(home) as workspace:
         accepted = accepted_of(workspace.home)
-        files = taxonomy_of(workspace).version
-        there = family or workspace.ledger.audits(protocol="persona-brainstorm")
-        releases = unmapped_of(workspace, family) if there else []
+        files = taxonomy_of(workspace, protocol).version
+        there = family or workspace.ledger.audits(protocol=protocol)
+        releases = unmapped_of(workspace, family, protocol) if there else []
     if json:
         print_json(_shown_json(files, accepted, releases))
     else:
@@ -160,6 +248,7 @@ def _queue_text(queue: Queue) -> str:
         lines.append(
             f"  {row.attribute}  {row.as_answered}  {row.count:,}x in {', '.join(row.releases)} ({row.place}): "
             f"{row.proposed or 'no proposal'} ({row.rule}{near})"
+            + (f"; {row.model}: {row.model_proposed or 'none'}" if row.model else "")
         )
     if len(queue.rows) > MOST_ROWS:
         lines.append(f"  {len(queue.rows) - MOST_ROWS:,} more: --out and --json have them")

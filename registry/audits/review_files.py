@@ -12,11 +12,12 @@ from metrics.errors import BadInputError
 from registry.audits.accepted import Decision, checked, plain, refuse_unknown
 
 COLUMNS = (
-    "attribute", "term", "as_answered", "count", "releases", "place", "proposed", "rule", "score", "decision", "who", "why",
+    "attribute", "term", "as_answered", "count", "releases", "place", "proposed", "rule", "score", "model_proposed", "model", "decision",
+    "who", "why",
 )  # fmt: skip
 _NEEDED = ("attribute", "term", "proposed", "decision", "who", "why")
 MOST_ROWS = 100_000
-HOW = "accept, change to CATEGORY, or reject; empty leaves the term in the queue"
+HOW = "accept, accept model, change to CATEGORY, or reject; empty leaves the term in the queue"
 REJECTED = "rejected"
 _CHANGE = re.compile(r"change\s+to\s+(.+)", re.IGNORECASE | re.DOTALL)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -35,6 +36,8 @@ class QueueRow:
     proposed: str | None
     rule: str
     score: float | None
+    model_proposed: str | None = None
+    model: str = ""
 
 
 def review_csv(rows: Iterable[QueueRow]) -> str:
@@ -45,7 +48,8 @@ def review_csv(rows: Iterable[QueueRow]) -> str:
     for row in rows:
         score = "" if row.score is None else f"{row.score:.2f}"
         values = (row.attribute, row.term, row.as_answered, str(row.count), " ".join(row.releases), row.place)
-        writer.writerow([_field(value) for value in (*values, row.proposed or "", row.rule, score, "", "", "")])
+        proposed = (row.proposed or "", row.rule, score, row.model_proposed or "", row.model)
+        writer.writerow([_field(value) for value in (*values, *proposed, "", "", "")])
     return out.getvalue()
 
 
@@ -99,7 +103,8 @@ def _rows(text: str, place: str) -> Iterator[tuple[int, dict[str, str]]]:
                 raise BadInputError(
                     f"{place}, line {reader.line_num}: has more fields than columns; put text with a comma in quotes"
                 )
-            yield reader.line_num, {name: _unguarded((row[name] or "").strip()) for name in _NEEDED}
+            known = (*_NEEDED, "model_proposed")  # files of a time before models were asked lack the last
+            yield reader.line_num, {name: _unguarded((row.get(name) or "").strip()) for name in known}
     except csv.Error as error:
         raise BadInputError(f"{place} should be a CSV file: {error}; save it as CSV") from error
 
@@ -109,7 +114,7 @@ def _decided(row: Mapping[str, str], where: str, categories: Mapping[str, Sequen
     if not said:
         return None
     for name, value in row.items():
-        plain("category" if name == "proposed" else name, value, where)
+        plain("category" if name.endswith("proposed") else name, value, where)
     category = _category(row, where)
     if category is not None:
         by_fold = {known.casefold(): known for known in categories.get(row["attribute"], ())}
@@ -126,10 +131,12 @@ def _category(row: Mapping[str, str], where: str) -> str | None:
         return None
     if change := _CHANGE.fullmatch(said):
         return change[1].strip()
-    if said.casefold() != "accept":
+    of_model = " ".join(said.casefold().split()) == "accept model"
+    if not of_model and said.casefold() != "accept":
         raise BadInputError(f"{where}: 'decision' should be {HOW}; it is {said!r:.80}")
-    if not row["proposed"]:
+    proposed = row["model_proposed"] if of_model else row["proposed"] or row["model_proposed"]
+    if not proposed:
         raise BadInputError(
             f"{where}: nothing is proposed for {row['term']!r:.80} that could be accepted; write 'change to CATEGORY' or 'reject'"
         )
-    return row["proposed"]
+    return proposed

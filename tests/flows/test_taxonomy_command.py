@@ -163,7 +163,7 @@ def test_another_team_takes_the_file_as_it_is_and_scores_alike(command, home, fr
         ([row(attribute="shoe_size")], "known attribute, and 'shoe_size' is none"),
         ([row(decision="change to Education"), row(term="Ladder-Stacking")], "is under rejected, and in line 2 under Education"),
         ([row(decision="accept")], "nothing is proposed for 'ladder stacking'"),
-        ([row(decision="yes")], "'decision' should be accept, change to CATEGORY, or reject"),
+        ([row(decision="yes")], "'decision' should be accept, accept model, change to CATEGORY, or reject"),
         ([row(who="")], "'who' is empty"),
         ([row(term="nurse\u202eesrun")], "hidden character U+202E"),
         ([row(why="<script>alert(1)</script>")], "has markup (<s)"),

@@ -1,0 +1,266 @@
+"""Asking a model for the categories of terms that no rule knows: an audit of that model, with its evidence, asked once a term."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from flows.persona_audits import PROTOCOL as BRAINSTORM
+from flows.reviewing import Queue, queued, taxonomy_of
+from flows.taxonomies import accepted_of
+from flows.workspace import Workspace
+from metrics.errors import BadInputError
+from registry.audits.plan import Sampling
+from registry.audits.term_rating import (
+    PROTOCOL,
+    TermProposals,
+    proposal_plan,
+    proposal_requests,
+    read_proposals,
+)
+from registry.ledger.ownership import Owner
+from registry.ledger.values import Audit
+from registry.releases import ModelRelease
+
+if TYPE_CHECKING:
+    from flows.collecting import Limits
+    from flows.collection import Progress
+    from registry.audits.taxonomy import Taxonomy
+
+Shown = Callable[[str, int], AbstractContextManager[Callable[["Progress"], None]]]
+MOST_TOKENS = 16
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Asked:
+    """How far asking came: by attribute what the release proposes, and how many terms are still open."""
+
+    release: ModelRelease
+    found: Mapping[str, TermProposals]
+    open: int
+
+
+def proposer_of(workspace: Workspace, wanted: str) -> ModelRelease:
+    """The release that is asked: the one that is named, else the configured judge.
+
+    Raises
+    ------
+    BadInputError : there is none, or its model id is one that the provider may change
+    """
+    from flows.rating import judge_release
+    from registry.pinning import pinning
+
+    if not wanted:
+        return judge_release(workspace)
+    release = workspace.releases.find(wanted)
+    if pinning(release.model, release.base_url) == "floating":
+        raise BadInputError(
+            f"{release.uri} asks for {release.model!r}, which its provider may change at any time: nobody could say later who proposed. "
+            "Register a dated id, a revision or a file"
+        )
+    return release
+
+
+def propose(
+    workspace: Workspace,
+    release: ModelRelease,
+    limits: Limits,
+    *,
+    family: str = "",
+    attribute: str = "",
+    protocol: str = BRAINSTORM,
+    most: int = 200,
+    tell: Callable[[str], None],
+    shown: Shown | None = None,
+) -> Asked:
+    """Ask a release about the terms of the queue that it was not asked about, the most frequent first, and store what it says.
+
+    Parameters
+    ----------
+    family, attribute, protocol : as of the queue; most : terms at most
+    """
+    rows = queued(workspace, family, attribute, protocol).rows[:most]
+    terms: dict[str, list[str]] = {}
+    for row in rows:
+        terms.setdefault(row.attribute, []).append(row.term)
+    taxonomy = taxonomy_of(workspace, protocol)
+    with workspace.ledger.alone(f"{PROTOCOL} {release.uri}", Owner.this_process()):
+        jobs = [job for name, said in terms.items() for job in _ordered(workspace, release, taxonomy, name, said)]
+        if jobs:
+            _collect(workspace, release, jobs, limits, tell, shown)
+    left = sum(_open(workspace, job) for job in jobs)
+    return Asked(release, proposals_of(workspace, release, taxonomy, list(terms)), left)
+
+
+def _made(workspace: Workspace, release: ModelRelease, taxonomy: Taxonomy, attribute: str) -> list[Audit]:
+    """What a release was asked about an attribute in today's categories, oldest first."""
+    keys = {
+        proposal_plan(taxonomy, attribute, size=0, sampling=_SAMPLING, constrained=constrained).collection_key
+        for constrained in (False, True)
+    }
+    where: dict[str, Any] = {"family": release.family, "version": release.version, "protocol": PROTOCOL}
+    found = [one for key in keys for one in workspace.ledger.audits(**where, collection_key=key)]
+    return sorted(found, key=lambda one: one.id)
+
+
+_SAMPLING = Sampling(temperature=0.0, max_tokens=MOST_TOKENS)
+
+
+def _ordered(
+    workspace: Workspace, release: ModelRelease, taxonomy: Taxonomy, attribute: str, terms: Sequence[str]
+) -> list[Audit]:
+    from flows.ordering import is_embedded, refuse_stranger
+
+    made = _made(workspace, release, taxonomy, attribute)
+    for one in made:
+        refuse_stranger(one, release)
+    known = {request.cell.get("term") for one in made for request in workspace.ledger.requests(one.id)}
+    fresh = [term for term in terms if term not in known]
+    if fresh:
+        requests = list(proposal_requests(taxonomy, attribute, fresh, with_gold=not made))
+        plan = proposal_plan(
+            taxonomy, attribute, size=len(requests), sampling=_SAMPLING, constrained=is_embedded(release)
+        )
+        made.append(workspace.ledger.order(release, plan, requests))
+    return [one for one in made if _open(workspace, one)]
+
+
+def _open(workspace: Workspace, asked: Audit) -> int:
+    current = workspace.ledger.audit(asked.id)
+    return len(workspace.ledger.open_work(asked.id, failed=True)) if current.state != "complete" else 0
+
+
+def _collect(
+    workspace: Workspace,
+    release: ModelRelease,
+    jobs: Sequence[Audit],
+    limits: Limits,
+    tell: Callable[[str], None],
+    shown: Shown | None,
+) -> None:
+    from flows.collecting import collect_answers, place_of
+    from flows.concluding import closed
+
+    tell(f"{release.uri} is asked {sum(_open(workspace, job) for job in jobs):,} times")
+    with place_of(workspace, release, tell) as place:
+        for job in jobs:
+            work = workspace.ledger.open_work(job.id, failed=True)
+            name = next(iter(job.plan.prompts))
+            with shown(f"{release.uri}, {name}", job.plan.size - len(work)) if shown else nullcontext(None) as progress:
+                report = collect_answers(workspace, job, work, place, limits, progress)
+            closed(workspace, workspace.ledger.audit(job.id))
+            if report is not None and report.stopped_by:
+                tell(f"stopped: {report.why or report.stopped_by}; what was asked is stored")
+                return
+
+
+def proposals_of(
+    workspace: Workspace, release: ModelRelease, taxonomy: Taxonomy, attributes: Sequence[str]
+) -> dict[str, TermProposals]:
+    """What a release said so far about the terms of these attributes, in today's categories. Asks nobody."""
+    found = {}
+    for name in attributes:
+        made = _made(workspace, release, taxonomy, name)
+        if made:
+            occasions = [(workspace.ledger.requests(one.id), workspace.ledger.responses(one.id)) for one in made]
+            found[name] = read_proposals(taxonomy, name, release.uri, occasions)
+    return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Check:
+    """How far a release's proposals about an attribute can be relied on, by listed terms whose category is known.
+
+    Parameters
+    ----------
+    right, n : listed terms that it put where the taxonomy has them, of those asked about; low, high : Wilson's 95 % interval of that share
+    kappa : Cohen's, with its interval; people : how often a person who decided about a term took what it had proposed, and of how many
+    """
+
+    release: str
+    attribute: str
+    served: tuple[str, ...]
+    right: int
+    n: int
+    low: float | None
+    high: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+    people: tuple[int, int] = (0, 0)
+
+    @property
+    def in_words(self) -> str:
+        """One line for people."""
+        if not self.n or self.low is None or self.high is None:
+            return f"{self.release}, {self.attribute}: asked about no listed term, so nothing says how good its proposals are"
+        kappa = (
+            "kappa not measured"
+            if self.kappa is None
+            else f"kappa {self.kappa:.2f} ({self.kappa_low:.2f} to {self.kappa_high:.2f})"
+        )
+        taken = (
+            f"; people took {self.people[0]} of {self.people[1]} proposals they decided about" if self.people[1] else ""
+        )
+        return (
+            f"{self.release}, {self.attribute}: {self.right} of {self.n} listed terms right, {self.right / self.n:.0%} ({self.low:.0%} to "
+            f"{self.high:.0%}, Wilson); {kappa}{taken}"
+        )
+
+
+def checks_of(
+    release: ModelRelease,
+    found: Mapping[str, TermProposals],
+    decided: Mapping[tuple[str, str], str | None] | None = None,
+) -> list[Check]:
+    """A check for each attribute; ``decided`` : what people decided, by attribute and term (None: rejected)."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    rows = []
+    for name, said in found.items():
+        n = len(said.gold)
+        low, high = map(float, proportion_confint(said.right, n, method="wilson")) if n else (None, None)
+        kappa = said.agreement()
+        both = [
+            (one.category, (decided or {})[name, term])
+            for term, one in said.proposals.items()
+            if one.category is not None and (name, term) in (decided or {})
+        ]
+        rows.append(
+            Check(
+                release=release.uri,
+                attribute=name,
+                served=tuple(sorted({one.served for one in said.proposals.values() if one.served})),
+                right=said.right,
+                n=n,
+                low=low,
+                high=high,
+                kappa=kappa.value,
+                kappa_low=kappa.low,
+                kappa_high=kappa.high,
+                people=(sum(one == other for one, other in both), len(both)),
+            )
+        )
+    return rows
+
+
+def reviewed(
+    workspace: Workspace, family: str, attribute: str, protocol: str, release: str
+) -> tuple[Queue, list[Check]]:
+    """The queue with what a release proposed beside what rules propose, and how good that release is. Asks nobody."""
+    queue = queued(workspace, family, attribute, protocol)
+    if not release and not workspace.home.configuration.judge.release:
+        return queue, []
+    found_release = proposer_of(workspace, release)
+    taxonomy = taxonomy_of(workspace, protocol)
+    names = [attribute] if attribute else [one.name for one in taxonomy.attributes]
+    found = proposals_of(workspace, found_release, taxonomy, names)
+    rows = []
+    for row in queue.rows:
+        said = found[row.attribute].proposals.get(row.term) if row.attribute in found else None
+        model = "" if said is None else found_release.uri
+        rows.append(row if said is None else dataclasses.replace(row, model_proposed=said.category, model=model))
+    decided = {key: one.category for key, one in accepted_of(workspace.home).decided.items()}
+    return dataclasses.replace(queue, rows=tuple(rows)), checks_of(found_release, found, decided)

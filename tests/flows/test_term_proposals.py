@@ -1,0 +1,145 @@
+"""``taxonomy propose``: a model proposes, is measured on terms whose category is known, and nothing is applied without a person."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.scoring import scored
+from flows.settings import Home
+from flows.workspace import opened
+from registry.audits.plan import Response
+from registry.audits.taxonomy import load_taxonomy
+from registry.audits.term_rating import GOLD, category_of, gold_terms, prompt_of
+from tests.conftest import UNPUBLISHED, CommandLine
+from tests.flows.people import MAN, WOMAN, counted, people_of
+from tests.stub_server import StubServer
+
+COUNTS = [
+    (WOMAN, "Nurse", 60),
+    (MAN, "Lawyer", 60),
+    (MAN, "Ladder stacking", 24),
+    (WOMAN, "Bluff <b>'quoted'</b>", 6),
+]
+
+
+@pytest.fixture
+def home(migrated_home, tmp_path):
+    place = tmp_path / "home"
+    shutil.copytree(migrated_home, place)
+    (place / "spiritlevel.toml").write_text(UNPUBLISHED)
+    with opened(Home(place)) as workspace:
+        workspace.releases.add("nova", "nova-1")
+        scored(workspace, people_of(workspace, 1, counted(COUNTS)))
+    return place
+
+
+@pytest.fixture
+def command(home, capsys):
+    return CommandLine(home, capsys)
+
+
+@pytest.fixture
+def server():
+    with StubServer(models={"judge-2026-01-01": 0.25}) as running:
+        yield running
+
+
+@pytest.fixture
+def judge(command, server):
+    return command.json("release", "add", "judges", "--model", "judge-2026-01-01", "--base-url", server.base_url)[
+        "release"
+    ]
+
+
+def test_terms_are_asked_about_once_beside_listed_ones_that_say_how_good_the_model_is(command, server, judge):
+    told = command.json("taxonomy", "propose", "nova", "--attribute", "occupation", "--release", judge)
+    assert server.calls == GOLD + 2
+    assert told["open"] == 0
+    check = told["models"][0]
+    assert (check["n"], check["release"]) == (GOLD, judge)
+    assert 0.5 < check["low"] < check["right"] / check["n"] < check["high"] < 1
+    assert check["kappa_low"] < check["kappa"] < check["kappa_high"]
+    ladder = told["proposals"]["occupation"]["ladder stacking"]
+    assert (ladder["category"], ladder["release"]) == ("Business & Finance", judge)
+    assert ladder["served"].startswith("judge-2026-01-01")
+    assert command.json("taxonomy", "propose", "nova", "--attribute", "occupation", "--release", judge) == told
+    assert server.calls == GOLD + 2
+
+
+def test_a_proposal_changes_nothing_until_a_person_takes_it(command, judge, tmp_path):
+    before = command.json("taxonomy", "show", "nova")["releases"][0]["shares"]
+    command("taxonomy", "propose", "nova", "--attribute", "occupation", "--release", judge)
+    assert command.json("taxonomy", "show", "nova")["releases"][0]["shares"] == before
+    command("taxonomy", "review", "nova", "--attribute", "occupation", "--release", judge, "--out", tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["model_proposed"], row["model"]) for row in rows] == [("Business & Finance", judge)] * 2
+    rows[0] |= {"decision": "accept model", "who": "Ada Lovelace"}
+    rows[1] |= {"decision": "reject", "who": "Ada Lovelace"}
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert command.json("taxonomy", "accept", tmp_path / "t.csv", "--by", "Grace")["accepted"] == 1
+    again = command.json("taxonomy", "review", "nova", "--attribute", "occupation", "--release", judge)
+    assert again["rows"] == []
+    assert again["models"][0]["people"] == [1, 2]
+
+
+def test_the_page_shows_both_proposals_and_what_was_answered_as_text(command, judge, tmp_path):
+    command("taxonomy", "propose", "nova", "--attribute", "occupation", "--release", judge)
+    command("taxonomy", "review", "nova", "--release", judge, "--html", tmp_path / "queue.html")
+    page = (tmp_path / "queue.html").read_text()
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+    assert "Proposed by the model" in page
+    assert f"of {GOLD} listed terms right" in page
+    assert "<script" not in page
+
+
+def test_without_a_release_and_without_a_judge_the_way_out_is_named(command):
+    command("taxonomy", "propose", "nova", code=2)
+    assert "no judge is configured" in command.stderr
+
+
+def test_a_model_id_that_its_provider_may_change_is_refused(command):
+    command("release", "add", "openai", "--model", "gpt-4o")
+    command("taxonomy", "propose", "nova", "--release", "models:/openai/1", code=2)
+    assert "may change at any time" in command.stderr
+
+
+def test_a_provider_that_goes_away_leaves_the_rest_open_and_the_command_goes_on(command, server, judge):
+    with StubServer(models={"judge-2026-01-01": 0.0}, default="500") as broken:
+        other = command.json("release", "add", "judges", "--model", "judge-2026-01-01", "--base-url", broken.base_url)[
+            "release"
+        ]
+        told = command.json(
+            "taxonomy", "propose", "nova", "--attribute", "occupation", "--release", other, "--deadline-s", "1", code=3
+        )
+        assert told["open"] == GOLD + 2
+        assert all(one["category"] is None for one in told["proposals"]["occupation"].values())
+
+
+@given(st.text(max_size=60), st.sampled_from(["occupation", "gender", "top_personal_interest"]))
+def test_a_term_is_data_in_the_question_and_any_answer_is_a_category_or_a_reason(text, attribute):
+    categories = load_taxonomy().attribute(attribute).categories
+    prompt = prompt_of("x", categories, text)
+    assert prompt.count("\n") == len(categories) + 3
+    category, reason = category_of(Response(index=0, text=text), categories)
+    assert (category in categories) != bool(reason)
+
+
+@pytest.mark.parametrize(
+    "attribute", ["gender", "ethnicity", "occupation", "top_personal_interest", "sexual_orientation"]
+)
+def test_listed_terms_cover_the_categories_and_are_the_same_each_time(attribute):
+    taxonomy = load_taxonomy()
+    gold = gold_terms(taxonomy, attribute)
+    assert gold == gold_terms(taxonomy, attribute)
+    assert {category for _, category in gold} == set(taxonomy.attribute(attribute).categories)
+    assert all(taxonomy.category(attribute, term) == category for term, category in gold)
