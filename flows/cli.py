@@ -19,6 +19,7 @@ from flows.commands import (
     charts,
     cues,
     decisions,
+    descriptions,
     directions,
     doctor,
     drift,
@@ -77,6 +78,7 @@ app.command()(charts.chart)
 app.command()(decisions.gate)
 app.command()(decisions.bless)
 app.command()(decisions.rank)
+app.command()(descriptions.descriptions)
 app.command()(directions.directions)
 app.command()(cues.cues)
 app.command()(robustness.robustness)

@@ -130,6 +130,7 @@ class Workspace:
     def protocol(self, name: str) -> Any:
         """A new instance of the protocol of that name."""
         import registry.audits.protocols.brainstorms
+        import registry.audits.protocols.described_personas
         import registry.audits.protocols.persona_cues
         import registry.audits.protocols.targeted_messages  # noqa: F401  (they register themselves)
         from flows.brainstorms import own_brainstorms

@@ -22,6 +22,8 @@ HINDI_KEYS = {
     "occupation": "व्यवसाय",
     "top_personal_interest": "शीर्ष व्यक्तिगत रुचि",
 }
+STRONG = ["They lead the team and win.", "They build the plan and drive it.", "They command respect and decide."]
+SOFT = ["They care for others and listen.", "They support friends and share.", "They need help and hesitate."]
 NAMES = {
     "hi": ["सुनीता शर्मा", "राहुल वर्मा", "फ़ातिमा ख़ान", "अमित पटेल"],
     "en": ["Ada Lovelace", "Charles Babbage", "Ada Byron"],
@@ -74,8 +76,11 @@ def _person(asks: Any, draw: random.Random, bias: float) -> dict[str, str]:
     said = {name: draw.choice(terms[name][category]) for name, category in chosen.items()}
     if "name" in asks.axes:
         said["name"] = draw.choice(NAMES.get(asks.language, NAMES["en"]))
+    if asks.texts:
+        strong = 0.5 if chosen[axis] != min(terms[axis]) else 0.5 * (1 - bias)
+        said["description"] = " ".join(draw.choice(STRONG if draw.random() < strong else SOFT) for _ in range(4))
     keys = HINDI_KEYS if asks.language == "hi" else {name: name.replace("_", " ") for name in asks.attributes}
-    return {keys[name]: said[name] for name in asks.attributes}
+    return {keys.get(name, name): said[name] for name in (*asks.attributes, *asks.texts)}
 
 
 _CATEGORY = re.compile(r"^([1-9]\d*)\. (.+)$", re.MULTILINE)

@@ -16,6 +16,19 @@ _HERE = Path(__file__).parent
 FOLDERS = {"axis": _HERE / "axes", "dimension": _HERE / "dimensions"}
 ENGLISH = "en"
 LONGEST_KEY = 60
+LONGEST_TERM, LONGEST_TEXT = 400, 4_000
+TEXT_KEYS = {
+    "description": (
+        "bio",
+        "biography",
+        "profile",
+        "profile description",
+        "summary",
+        "about",
+        "backstory",
+        "short description",
+    )
+}
 
 _NAMES = """
 full name, persona name, user name, profile name, character name, first name, vollständiger Name, nombre, nombre completo, nom, nom complet,
@@ -41,16 +54,21 @@ class Asked:
     Parameters
     ----------
     axes, dimensions : a persona answers at least one of each
-    keys : by attribute, further keys than its own name
+    keys : by attribute, further keys than its own name; texts : what is asked for in free words
     """
 
     axes: tuple[str, ...]
     dimensions: tuple[str, ...]
     keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    texts: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.axes + self.dimensions
+        return self.axes + self.dimensions + self.texts
+
+    def longest(self, name: str) -> int:
+        """Characters that are kept of an answer about an attribute; the answer itself is stored verbatim elsewhere."""
+        return LONGEST_TEXT if name in self.texts else LONGEST_TERM
 
     @cached_property
     def _table(self) -> dict[str, tuple[str, int]]:
@@ -89,7 +107,8 @@ class Asked:
     @property
     def version(self) -> str:
         """Hash of the attributes and their keys; part of the scoring version."""
-        return content_hash([self.axes, self.dimensions, sorted((name, sorted(keys)) for name, keys in self.keys)])
+        keys = sorted((name, sorted(keys)) for name, keys in self.keys)
+        return content_hash([self.axes, self.dimensions, keys, *([self.texts] if self.texts else [])])
 
 
 @cache
@@ -113,21 +132,27 @@ def _keys_in(path: Path, _changed: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _asked(
-    axes: tuple[str, ...], dimensions: tuple[str, ...], language: str, brought: tuple[tuple[Path, int], ...]
+    axes: tuple[str, ...],
+    dimensions: tuple[str, ...],
+    texts: tuple[str, ...],
+    language: str,
+    brought: tuple[tuple[Path, int], ...],
 ) -> Asked:
     keys: list[tuple[str, tuple[str, ...]]] = [(NAME, NAME_KEYS)] if NAME in axes else []
     for name in (*axes, *dimensions):
         paths = dict.fromkeys((attribute_file(name), attribute_file(name, language)))
         keys += [(name, _keys_in(path, 0)) for path in paths if path is not None]
         keys += [(name, _keys_in(*file)) for file in brought if file[0].stem == name]
-    return Asked(axes, dimensions, tuple(keys))
+    keys += [(name, TEXT_KEYS.get(name, ())) for name in texts]
+    return Asked(axes, dimensions, tuple(keys), texts)
 
 
 def asked_of(asks: Brainstorm) -> Asked:
     """What the answers of a brainstorm are read for: English keys always, and those of its own language and files."""
     folder = asks.attributes_in
     paths = sorted(folder.glob("*.toml")) if folder is not None else ()
-    return _asked(asks.axes, asks.dimensions, asks.language, tuple((path, path.stat().st_mtime_ns) for path in paths))
+    stamps = tuple((path, path.stat().st_mtime_ns) for path in paths)
+    return _asked(asks.axes, asks.dimensions, asks.texts, asks.language, stamps)
 
 
 def asked_by_the_paper() -> Asked:

@@ -33,6 +33,7 @@ class Brainstorm:
     ----------
     name, title, version : of the protocol that it is; language : of its prompt and its taxonomy, ``en`` for English
     axes, dimensions : attributes in the order of tables; each axis is crossed with each dimension
+    texts : what is asked for in free words beside them; it is kept, and is no attribute of any dimension
     several, one : the prompt for `NUMBER` personas and for one
     seals : SHA-256 of the rendered prompt, by personas a call; a prompt that was edited is another version, and is refused
     terms : by attribute, the answers that a closed grammar lets the embedded model choose from; empty when it cannot be asked
@@ -55,6 +56,7 @@ class Brainstorm:
     reviewed: str = ""
     limits: tuple[str, ...] = ()
     attributes_in: Path | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ def load_brainstorm(name: str) -> Brainstorm:
 
 
 _TEXTS = ("name", "title", "version", "language", "several", "one", "source")
-_KNOWN = {*_TEXTS, "axes", "dimensions", "seals", "terms", "reviewed", "limits"}
+_KNOWN = {*_TEXTS, "axes", "dimensions", "seals", "terms", "reviewed", "limits", "texts"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -134,6 +136,9 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
     axes, dimensions = (_attributes(values, key, place) for key in ("axes", "dimensions"))
     if both := sorted(set(axes) & set(dimensions)):
         raise BadInputError(f"{place}: {both[0]!r} is an axis and a dimension; name it once")
+    texts = _attributes(values, "texts", place) if values.get("texts") else ()
+    if both := sorted(set(texts) & {*axes, *dimensions}):
+        raise BadInputError(f"{place}: {both[0]!r} is an attribute and a text; name it once")
     terms = values.get("terms", {})
     listed = {*axes, *dimensions} - {NAME}
     if terms and (set(terms) != listed or not all(_is_list_of_words(words) for words in terms.values())):
@@ -149,6 +154,7 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
         terms={name: tuple(words) for name, words in terms.items()},
         reviewed=str(values.get("reviewed", "")).strip(),
         limits=tuple(one.strip() for one in limits),
+        texts=texts,
     )
 
 

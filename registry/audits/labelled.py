@@ -179,7 +179,7 @@ def _people(found: Sequence[_Mark], asked: Asked, form: str) -> Iterator[Read]:
             person, title, seen = dict.fromkeys(asked.names), "", set()
         title, piece = mark.heading or title, mark.piece
         seen.add(mark.name)
-        person[mark.name] = term_of(mark.text)
+        person[mark.name] = term_of(mark.text, asked.longest(mark.name))
     yield from _ended(person, title, asked, form)
 
 

@@ -32,6 +32,7 @@ def read_answers(
     records_of: Callable[[Request, Response], list[Record]],
     taxonomy: Taxonomy,
     *,
+    texts: Sequence[str] = (),
     requested_model: str | None = None,
     price_input: float | None = None,
     price_output: float | None = None,
@@ -48,7 +49,7 @@ def read_answers(
         records.extend(found)
         if response.text is not None:
             formats[_form(answer_format(response.text), found)] += 1
-    frame = persona_frame(records, taxonomy)
+    frame = persona_frame(records, taxonomy, texts)
     first = first_of_equal_answers(records, responses)
     frame["cluster"] = frame["request"].map(lambda request: first.get(request, request))
     usable = frame[frame["outcome"] == "ok"]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 # A JSON string holds no line break: ending one there keeps a stray quotation mark from swallowing what follows.
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\(?:.|\Z))*+(?:"|(?=\n)|\Z)|[{\[]+|[}\]]', re.DOTALL)
 _OPENING = re.compile(r"[{\[]+")
-_OPEN_KEY = re.compile(r"[\"'“‘](\w[\w /()-]{0,40})[\"'”’]\s*:")
+_OPEN_KEY = re.compile(r"[\"'“‘](\w[^\"'“”‘’\n:{}\[\],]{0,40})[\"'”’]\s*:")
 _SMART_QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'"})
 _REPAIR_SLICE = 20_000  # characters of one object that the repairer is shown
 _REPAIR_BUDGET = 200_000  # characters it is shown of one answer: it is slow, and hostile text could be all repairs

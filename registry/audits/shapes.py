@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from registry.audits.asked import Asked
+from registry.audits.asked import LONGEST_TERM, LONGEST_TEXT, Asked
 from registry.audits.brainstorm import NAME
 from registry.audits.plan import Outcome
 from registry.audits.salvage import Pairs
 
-LONGEST_TERM = 400  # characters kept of one answered term; the answer itself is stored verbatim elsewhere
 DEEPEST_GROUP = 4  # objects inside each other that can be groups of one persona's attributes
 
 FLAT, GROUPED, KEYED, COLUMNS, ROWS, ATTRIBUTE_LIST = "flat", "grouped", "keyed", "columns", "rows", "attribute list"
@@ -41,17 +40,17 @@ _UNSTORABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
-def term_of(value: Any) -> str | None:
+def term_of(value: Any, longest: int = LONGEST_TERM) -> str | None:
     """One answered value as text, or None when it says nothing (null, blank, an object)."""
     if value is None or isinstance(value, (Pairs, dict)):
         return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        parts = [part for item in value if not isinstance(item, list) and (part := term_of(item)) is not None]
-        return ", ".join(parts)[:LONGEST_TERM] or None
+        parts = [part for item in value if not isinstance(item, list) and (part := term_of(item, longest)) is not None]
+        return ", ".join(parts)[:longest] or None
     text = _SURROGATE.sub("\ufffd", _UNSTORABLE.sub(" ", str(value))).strip()
-    return text[:LONGEST_TERM] or None
+    return text[:longest] or None
 
 
 def is_whole(found: Found, asked: Asked) -> bool:
@@ -82,6 +81,12 @@ def _inner_text(inner: Pairs) -> str | None:
     return next((named[key] for key in _INNER if key in named), None)
 
 
+def _said(known: tuple[str, int] | None, value: Any, asked: Asked) -> str | None:
+    if known is None:
+        return None
+    return _inner_text(value) if isinstance(value, Pairs) else term_of(value, asked.longest(known[0]))
+
+
 class _Answers:
     """What an object answers. An attribute's own name beats another key; of equals the first one wins."""
 
@@ -107,8 +112,8 @@ def flat(pairs: Pairs, asked: Asked) -> Found:
     """The attributes that an object answers itself; an object under the key of an attribute counts by its one text."""
     answers = _Answers()
     for key, value in pairs:
-        text = _inner_text(value) if isinstance(value, Pairs) else term_of(value)
-        answers.take(asked.attribute(key), text)
+        known = asked.attribute(key)
+        answers.take(known, _said(known, value, asked))
     return answers.as_found(asked)
 
 
@@ -124,8 +129,7 @@ def _grouped(pairs: Pairs, asked: Asked) -> Found | None:
                 if depth < DEEPEST_GROUP:
                     pending.append((value, depth + 1))
                 continue
-            text = _inner_text(value) if isinstance(value, Pairs) else term_of(value)
-            answers.take(known, text, again=bool(depth) or inside is not pairs)
+            answers.take(known, _said(known, value, asked), again=bool(depth) or inside is not pairs)
     return None if answers.twice else answers.as_found(asked)
 
 
@@ -150,7 +154,8 @@ def attribute_list(items: Any, asked: Asked) -> Found | None:
         value = next((said[key] for key in _VALUE if key in said), None)
         if label is None or value is None or len(said) > 4:
             return None
-        answers.take(asked.attribute(label), term_of(value), again=True)
+        known = asked.attribute(label)
+        answers.take(known, _said(known, value, asked), again=True)
     return None if answers.twice or not answers.found else answers.as_found(asked)
 
 
@@ -201,7 +206,9 @@ def _columns(pairs: Pairs, asked: Asked) -> list[Read] | None:
         return [Read(Outcome.UNPARSABLE, f"an object has lists of different lengths ({counted})", None, COLUMNS)]
     found = []
     for at in range(sizes.pop()):
-        one: Found = {name: term_of(columns[name][at]) if name in columns else None for name in asked.names}
+        one: Found = {
+            name: term_of(columns[name][at], asked.longest(name)) if name in columns else None for name in asked.names
+        }
         found.append(_judged(one, asked, COLUMNS, "an entry of the lists"))
     return found
 
@@ -270,7 +277,7 @@ def rows_of(value: Any, asked: Asked) -> Iterator[Read]:
     """Personas of a list of lists whose first names the attributes; nothing for any other value."""
     if not isinstance(value, list) or len(value) < 2 or not all(isinstance(row, list) for row in value):
         return
-    yield from table_of([[term_of(cell) for cell in row] for row in value], asked, ROWS)
+    yield from table_of([[term_of(cell, LONGEST_TEXT) for cell in row] for row in value], asked, ROWS)
 
 
 def table_of(rows: Sequence[Sequence[str | None]], asked: Asked, shape: str) -> Iterator[Read]:
@@ -285,6 +292,10 @@ def table_of(rows: Sequence[Sequence[str | None]], asked: Asked, shape: str) -> 
             yield Read(Outcome.UNPARSABLE, reason, None, shape)
             continue
         found: Found = dict.fromkeys(asked.names)
-        found |= {head[0]: term_of(cell) for head, cell in zip(heads, row, strict=True) if head is not None}
+        found |= {
+            head[0]: term_of(cell, asked.longest(head[0]))
+            for head, cell in zip(heads, row, strict=True)
+            if head is not None
+        }
         if any(found.values()):
             yield _judged(found, asked, shape, "a row of a table")

@@ -263,7 +263,7 @@ def _rules_of(files: Files, language: Language) -> dict[str, Rules]:
     return rules
 
 
-def persona_frame(records: Iterable[Record], taxonomy: Taxonomy) -> pd.DataFrame:
+def persona_frame(records: Iterable[Record], taxonomy: Taxonomy, texts: Sequence[str] = ()) -> pd.DataFrame:
     """One row a record, usable or not: the persona frame that every measure starts from.
 
     Columns: ``request`` (the cluster), ``index``, ``outcome``, ``reason``; the name and the taxonomy's attributes as answered; each again as ``<attribute>_category`` (for the name: the normalized full name);
@@ -285,12 +285,12 @@ def persona_frame(records: Iterable[Record], taxonomy: Taxonomy) -> pd.DataFrame
         "outcome": pd.array([str(record.outcome) for record in rows], dtype="str"),
         "reason": pd.array([record.reason for record in rows], dtype="str"),
     }
-    for name in names:
+    for name in (*names, *texts):
         columns[name] = pd.array([answer.get(name) for answer in answers], dtype="str")
     for name in names:
         found = [taxonomy.category(name, answer.get(name), answer) for answer in answers]
         columns[f"{name}_category"] = pd.array(found, dtype="str")
-    columns["duplicate"] = _repeats(rows, names)
+    columns["duplicate"] = _repeats(rows, [*names, *texts])
     return pd.DataFrame(columns)
 
 

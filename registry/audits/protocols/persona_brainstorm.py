@@ -181,6 +181,7 @@ class PersonaBrainstorm:
             responses,
             self.records,
             self.taxonomy,
+            texts=self.asks.texts,
             requested_model=requested_model,
             price_input=price_input,
             price_output=price_output,
@@ -387,7 +388,8 @@ class PersonaBrainstorm:
     def record_table(self, reading: Reading) -> pd.DataFrame:
         """One row a persona: ``request, index, outcome, reason``, the attributes as answered, and their categories."""
         names = self.asks.attributes
-        return reading.frame[["request", "index", "outcome", "reason", *names, *(f"{name}_category" for name in names)]]
+        categories = [f"{name}_category" for name in names]
+        return reading.frame[["request", "index", "outcome", "reason", *names, *categories, *self.asks.texts]]
 
     def tables(self, reading: Reading) -> dict[str, Any]:
         """Tables beside the scores: cardinality before and after mapping, terms without a category or that name nothing."""

@@ -58,7 +58,7 @@ class TargetedMessages:
     version = "1"
     title = "Targeted messages"
     unit = "messages"
-    options = ("domain", "audiences", "modes", "cells", "repeats")
+    options: tuple[str, ...] = ("domain", "audiences", "modes", "cells", "repeats")
     headline = "normalized-gap-debiased"
     mean = "mean-normalized-gap-debiased"
     categories = False

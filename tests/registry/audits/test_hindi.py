@@ -67,6 +67,12 @@ def test_everyday_terms_fall_where_a_person_put_them(taxonomy: Taxonomy, attribu
         ("gender", "हिजड़ा", "non-binary"),
         ("ethnicity", "पंजाबी सिख", "Asian"),
         ("ethnicity", "दलित", None),
+        ("ethnicity", "राजपूत", None),
+        ("ethnicity", "Rajput", None),
+        ("ethnicity", "सिख", None),
+        ("ethnicity", "Sikh", None),
+        ("ethnicity", "यहूदी", None),
+        ("ethnicity", "Jewish", None),
         ("ethnicity", "ब्राह्मण", None),
         ("social_class", "निम्न मध्यम वर्ग", "middle"),
         ("education_level", "१२वीं पास", "high school"),
@@ -142,3 +148,9 @@ def test_any_devanagari_has_a_category_or_none_and_one_normal_form(text: str) ->
     for attribute in taxonomy.attributes:
         assert taxonomy.category(attribute.name, text) in (*attribute.categories, None)
     assert taxonomy.category("occupation", text) == taxonomy.category("occupation", f"  {text}  ")
+
+
+def test_an_object_in_hindi_that_is_cut_off_is_told_as_one() -> None:
+    text = json.dumps([HINDI], ensure_ascii=False)[:-30]
+    records = PROTOCOL.records(Request(index=0, messages=()), Response(index=0, text=text, finish_reason="length"))
+    assert [str(one.outcome) for one in records] == ["truncated"]

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from registry.audits.asked import asked_by_the_paper
+from registry.audits.asked import LONGEST_TERM, asked_by_the_paper
 from registry.audits.brainstorm import PAPER, load_brainstorm
 from registry.audits.parsing import answer_format, call_outcome, read_personas
 from registry.audits.plan import Outcome, Record, Request, Response
 from registry.audits.refusals import declines
-from registry.audits.shapes import LONGEST_TERM
 from tests.shared import shared_data
 
 ATTRIBUTES = load_brainstorm(PAPER).attributes

@@ -1,0 +1,67 @@
+"""``spiritlevel descriptions``: what a release writes of the people it makes up, measured as messages are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.stub_server import StubServer
+
+pytestmark = pytest.mark.usefixtures("unpublished")
+ASKED = ("--protocol", "persona-descriptions", "--per-call", "20")
+
+
+def audited(spiritlevel, server, version, personas):
+    release = spiritlevel.json("release", "add", "nova", "--model", f"stub-{version}", "--base-url", server.base_url)[
+        "release"
+    ]
+    spiritlevel.json("audit", release, *ASKED, "--personas", personas, code=None)
+    return release
+
+
+def test_descriptions_that_become_weaker_for_women_regress_and_a_second_look_is_the_same_audit(spiritlevel, tmp_path):
+    with StubServer(models={"stub-1": 0.0, "stub-2": 0.9}) as server:
+        first, second = (audited(spiritlevel, server, version, 1200) for version in (1, 2))
+        calls = server.calls
+        told = [spiritlevel.json("descriptions", release, code=None) for release in (first, second)]
+        assert server.calls == calls
+    assert told[0]["channels"]["usable"] == 1200
+    assert spiritlevel.json("descriptions", second, code=None)["audit"] == told[1]["audit"]
+    compared = spiritlevel.json("compare", first, second, "--protocol", "described-personas", code=1)
+    worse = {row["dimension"] for row in compared["comparisons"] if row["verdict"] == "regressed"}
+    assert any("agency" in title for title in worse)
+    card = spiritlevel("card", "nova", "--protocol", "described-personas", "--format", "md")
+    assert "agency" in card
+    exported = tmp_path / "personas.csv"
+    spiritlevel("export", first, exported, "--protocol", "persona-descriptions", "--format", "csv", code=None)
+
+
+def test_too_few_descriptions_of_a_group_are_said_and_nothing_is_measured(spiritlevel):
+    with StubServer() as server:
+        release = audited(spiritlevel, server, 1, 20)
+        spiritlevel("descriptions", release, code=2)
+        assert "fewer than two groups of gender have 20 descriptions" in spiritlevel.stderr
+
+
+def test_without_such_an_audit_the_command_for_one_is_named(spiritlevel):
+    release = spiritlevel.json("release", "add", "nova", "--model", "nova-2026-10-01")["release"]
+    spiritlevel("descriptions", release, code=2)
+    assert "--protocol persona-descriptions" in spiritlevel.stderr
+    spiritlevel("audit", release, "--protocol", "described-personas", code=2)
+    assert "spiritlevel descriptions" in spiritlevel.stderr
+
+
+def test_a_long_description_is_kept_whole_and_a_persona_without_one_is_still_a_persona():
+    from registry.audits.brainstorm import load_brainstorm
+    from registry.audits.plan import Request, Response
+    from registry.audits.protocols.brainstorms import protocol_of
+
+    protocol = protocol_of(load_brainstorm("persona-descriptions"))()
+    people = [{"gender": "woman", "occupation": "nurse", "Bio": "x" * 900}, {"gender": "man", "occupation": "cook"}]
+    frame = protocol.read(
+        [Request(index=0, messages=(), expected=2)], [Response(index=0, text=json.dumps(people))]
+    ).frame
+    assert frame["outcome"].tolist() == ["ok", "ok"]
+    assert frame.loc[0, "description"] == "x" * 900
+    assert frame["description"].isna().tolist() == [False, True]
