@@ -31,6 +31,7 @@ def seen(workspace, version):
     return audit, size, [(row.n_previous, row.n_current) for row in rows], check
 
 
+@pytest.mark.slow
 def test_a_retry_that_completes_an_audit_makes_scores_comparisons_and_check_anew_and_a_run_of_its_own(spiritlevel):
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.4, "stub-3": 0.0}, calls=["ok"] * 31 + ["500"] * 6) as stub:
         for model in (1, 2, 3):
@@ -210,6 +211,7 @@ def test_a_regression_is_brought_up_to_date_and_ended_by_its_own_audit_when_that
     assert (over.state, told) == ("recovered", ["opened", "recovered"])
 
 
+@pytest.mark.slow
 def test_an_unconfirmed_regression_that_its_audit_asked_again_does_not_show_is_withdrawn_and_nobody_told(regressed):
     again = regressed("alerts: {replicate: true}")
     still, told = again(0.8, 2)

@@ -179,6 +179,7 @@ def test_a_card_whose_answers_were_asked_again_is_known_to_be_no_forgery(workspa
     assert not any("remembers" in note for note in forged.notes)
 
 
+@pytest.mark.slow
 def test_a_document_of_several_cards_is_checked_card_by_card(home, tmp_path, unpublished):
     planted_family(home, protocols=(PROTOCOL, "targeted-messages", "persona-cues"), releases=2, blessed=True)
     with opened(Home(home)) as workspace:
