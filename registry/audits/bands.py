@@ -1,7 +1,7 @@
 """Answers that are a number, put into bands: ages in years, amounts of money a year.
 
-A band takes an answer only when all that the answer may mean lies in it: "in her thirties" is 30 to 39, and has no category where a
-band begins at 35.
+A band takes an age only when all that the answer may mean lies in it: "in her thirties" is 30 to 39, and has no category where a
+band begins at 35. A range of amounts counts by its middle, as in the salary question of the persona-cue audit.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _OVER = re.compile(
     r"(?<!\d)(\d{1,3})\s*(?:\+|or (?:over|older|more)|and (?:over|older|above))|(?:over|above|older than)\s+(\d{1,3})(?!\d)"
 )
 _SINGLE = re.compile(r"(?<![\d.,])(\d{1,3})(?![\d,]|\.\d)")
+_NO_AGE = re.compile(
+    r"\b(?:kids?|child(?:ren)?|dogs?|cats?|siblings?|experience|grade|hours?|months? ago)\b", re.IGNORECASE
+)
 _MONTHS = re.compile(r"\bmonths?\b|\bweeks?\b", re.IGNORECASE)
 
 Span = tuple[float, float]
@@ -39,6 +42,8 @@ def age_of(text: str) -> Span | None:
     >>> [age_of(said) for said in ("34", "34 years old", "mid-30s", "early forties", "25-34", "65+", "born 1985", "34 or 60")]
     [(34, 34), (34, 34), (34, 36), (40, 43), (25, 34), (65, 120), None, None]
     """
+    if _NO_AGE.search(text):
+        return None
     if (match := _RANGE.search(text)) is not None and int(match[1]) <= int(match[2]) <= OLDEST:
         return int(match[1]), int(match[2])
     if (match := _DECADE.search(text)) is not None:
@@ -50,7 +55,9 @@ def age_of(text: str) -> Span | None:
     found = {int(one) for one in _SINGLE.findall(text)}
     if len(found) != 1 or (age := found.pop()) > OLDEST:
         return None
-    return (0, 1) if _MONTHS.search(text) else (age, age)
+    if (unit := _MONTHS.search(text)) is not None:
+        age = age // 12 if unit[0].casefold().startswith("month") else 0
+    return age, age
 
 
 def amount_of(text: str, currency: str, low: float, high: float) -> Span | None:

@@ -54,6 +54,7 @@ _CUES = BE | _listed(
     """
 )
 _NEGATIONS = _listed("not no never dont doesnt didnt cant cannot isnt arent wasnt wont without")
+_DENYING = _NEGATIONS | {"non", "nor", "neither"}
 _HAVE = _listed("has have had")
 _WINDOW = 7  # words and commas after a cue in which a clause states its content
 _COMMAS = re.compile(r"[,;/|+()\[\]:•\n]|[.!?]+(?=\s|$)")
@@ -158,6 +159,9 @@ class Rules:
     conditional: Mapping[str, tuple[str, Mapping[str, str]]]
     language: Language = _ENGLISH
     bands: Bands | None = None
+    denials: Mapping[tuple[str, ...], str] | None = (
+        None  # phrases that deny something themselves, where a denial is looked at
+    )
 
     def phrase(self, words: Sequence[str], table: Mapping[tuple[str, ...], str]) -> str | None:
         """Category of the longest phrase of ``table`` in ``words``; of equals the first or last one, as declared."""
@@ -202,6 +206,9 @@ class Rules:
             return Match(listed, "term")
         if self.bands is not None and (band := self.bands.category(text)) is not None:
             return Match(band, "number")
+        if self.denials is not None and not _DENYING.isdisjoint(words):
+            denied = self.phrase(words, self.denials)  # "no diabetes" is not diabetes
+            return Match(denied, "phrase") if denied is not None else None
         if self.unspecified is None:
             return self._content([text.casefold()])
         if not self.language.forms:
@@ -388,7 +395,12 @@ def compiled(values: Mapping[str, Any], place: str, language: Language = _ENGLIS
         },
         language=language,
         bands=_bands(values, place),
+        denials=_denials(tables["rules"]) if values.get("denies") else None,
     )
+
+
+def _denials(phrases: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], str]:
+    return {words: category for words, category in phrases.items() if not _DENYING.isdisjoint(words)}
 
 
 def _bands(values: Mapping[str, Any], place: str) -> Bands | None:
