@@ -118,12 +118,14 @@ def rate(
     with workspace.ledger.alone(f"rate/{audit.id}", Owner.this_process()):
         jobs = [_ordered(workspace, judge, audit, rubric, texts) for rubric in rubrics]
         if any(jobs):
-            _asked(workspace, judge, [job for some in jobs for job in some], limits, tell, shown, worth)
+            ask_jobs(workspace, judge, [job for some in jobs for job in some], limits, tell, shown, worth)
             _made_anew(workspace, audit)
     said = ratings_of(workspace, audit)
     asked = {name: sum(text_key(text) in one.answers for text in texts) for name, one in said.items()}
     left = {
-        rubric.name: sum(_open(workspace, one) for one in _made(workspace, audit, rubric)) if rubric.name in said else 1
+        rubric.name: sum(open_calls(workspace, one) for one in _made(workspace, audit, rubric))
+        if rubric.name in said
+        else 1
         for rubric in rubrics
     }
     return Rating(workspace.ledger.audit(audit.id), judge, len(texts), asked, left)
@@ -205,15 +207,15 @@ def _ordered(
         requests = list(rating_requests(rubric, fresh, with_gold=not made))
         plan = _plan(workspace, audit, rubric, size=len(requests), constrained=is_embedded(judge))
         made.append(workspace.ledger.order(judge, plan, requests))
-    return [one for one in made if _open(workspace, one)]
+    return [one for one in made if open_calls(workspace, one)]
 
 
-def _open(workspace: Workspace, rating: Audit) -> int:
+def open_calls(workspace: Workspace, rating: Audit) -> int:
     """Requests of a rating without an answer: not asked yet, or failed at the provider."""
     return len(workspace.ledger.open_work(rating.id, failed=True)) if rating.state != "complete" else 0
 
 
-def _asked(
+def ask_jobs(
     workspace: Workspace,
     judge: ModelRelease,
     jobs: Sequence[Audit],
@@ -222,10 +224,11 @@ def _asked(
     shown: Shown | None,
     worth: Callable[[int], None],
 ) -> None:
+    """Ask a judge what is open of its ratings; a budget that is reached or a provider that goes away ends it, and what came is stored."""
     from flows.collecting import collect_answers, place_of
     from flows.concluding import closed
 
-    worth(sum(_open(workspace, job) for job in jobs))
+    worth(sum(open_calls(workspace, job) for job in jobs))
     with place_of(workspace, judge, tell) as place:
         for job in jobs:
             work = workspace.ledger.open_work(job.id, failed=True)
@@ -234,7 +237,7 @@ def _asked(
                 report = collect_answers(workspace, job, work, place, limits, progress)
             closed(workspace, workspace.ledger.audit(job.id))
             if report is not None and report.stopped_by:
-                tell(f"rating stopped: {report.why or report.stopped_by}; what was asked is stored")
+                tell(f"stopped: {report.why or report.stopped_by}; what was asked is stored")
                 return
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from flows.persona_audits import PROTOCOL as BRAINSTORM
+from flows.rating import Shown, ask_jobs, judge_release, open_calls
 from flows.reviewing import Queue, queued, taxonomy_of
 from flows.taxonomies import accepted_of
 from flows.workspace import Workspace
@@ -26,10 +26,8 @@ from registry.releases import ModelRelease
 
 if TYPE_CHECKING:
     from flows.collecting import Limits
-    from flows.collection import Progress
     from registry.audits.taxonomy import Taxonomy
 
-Shown = Callable[[str, int], AbstractContextManager[Callable[["Progress"], None]]]
 MOST_TOKENS = 16
 
 
@@ -49,7 +47,6 @@ def proposer_of(workspace: Workspace, wanted: str) -> ModelRelease:
     ------
     BadInputError : there is none, or its model id is one that the provider may change
     """
-    from flows.rating import judge_release
     from registry.pinning import pinning
 
     if not wanted:
@@ -89,8 +86,9 @@ def propose(
     with workspace.ledger.alone(f"{PROTOCOL} {release.uri}", Owner.this_process()):
         jobs = [job for name, said in terms.items() for job in _ordered(workspace, release, taxonomy, name, said)]
         if jobs:
-            _collect(workspace, release, jobs, limits, tell, shown)
-    left = sum(_open(workspace, job) for job in jobs)
+            asked = f"{release.uri} is asked %s times"
+            ask_jobs(workspace, release, jobs, limits, tell, shown, lambda calls: tell(asked % f"{calls:,}"))
+    left = sum(open_calls(workspace, workspace.ledger.audit(job.id)) for job in jobs)
     return Asked(release, proposals_of(workspace, release, taxonomy, list(terms)), left)
 
 
@@ -124,36 +122,7 @@ def _ordered(
             taxonomy, attribute, size=len(requests), sampling=_SAMPLING, constrained=is_embedded(release)
         )
         made.append(workspace.ledger.order(release, plan, requests))
-    return [one for one in made if _open(workspace, one)]
-
-
-def _open(workspace: Workspace, asked: Audit) -> int:
-    current = workspace.ledger.audit(asked.id)
-    return len(workspace.ledger.open_work(asked.id, failed=True)) if current.state != "complete" else 0
-
-
-def _collect(
-    workspace: Workspace,
-    release: ModelRelease,
-    jobs: Sequence[Audit],
-    limits: Limits,
-    tell: Callable[[str], None],
-    shown: Shown | None,
-) -> None:
-    from flows.collecting import collect_answers, place_of
-    from flows.concluding import closed
-
-    tell(f"{release.uri} is asked {sum(_open(workspace, job) for job in jobs):,} times")
-    with place_of(workspace, release, tell) as place:
-        for job in jobs:
-            work = workspace.ledger.open_work(job.id, failed=True)
-            name = next(iter(job.plan.prompts))
-            with shown(f"{release.uri}, {name}", job.plan.size - len(work)) if shown else nullcontext(None) as progress:
-                report = collect_answers(workspace, job, work, place, limits, progress)
-            closed(workspace, workspace.ledger.audit(job.id))
-            if report is not None and report.stopped_by:
-                tell(f"stopped: {report.why or report.stopped_by}; what was asked is stored")
-                return
+    return [one for one in made if open_calls(workspace, one)]
 
 
 def proposals_of(

@@ -88,6 +88,7 @@ def test_the_family_page_shows_every_release_with_its_verdict_and_score(ui, work
     assert inert(page)
 
 
+@pytest.mark.slow
 def test_a_link_on_the_family_page_leads_to_the_scores_over_time(ui):
     page = ui(f"#/models/{FAMILY}", "Newest audited: version 5")
     page = ui(page.get_by_role("link", name="Scores over time").get_attribute("href"), "dimensions-measured")
@@ -127,7 +128,13 @@ def test_an_audits_run_names_its_answers_and_describes_itself(ui, workspace):
     assert inert(page)
 
 
-@pytest.mark.parametrize("file", ["tables/unmapped-occupation.json", "scores.json", "plan.json"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "tables/unmapped-occupation.json",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("scores.json", "plan.json")),
+    ],
+)
 def test_what_a_model_answered_is_text_among_an_audits_files(ui, workspace, file):
     (run,) = [
         run

@@ -94,6 +94,7 @@ def test_an_inconclusive_audit_leaves_a_regression_open(home, workspace):
     assert [line["event"] for line in lines_of(home) if line["kind"] == "regression"] == ["opened"]
 
 
+@pytest.mark.slow
 def test_show_says_what_is_missing_for_a_recovery_and_before_that_how_it_ends(spiritlevel):
     (spiritlevel.home / "spiritlevel.toml").write_text("[gate]\nthreshold = 0.6\nagainst = []\n")
     configured(spiritlevel.home, "alerts: {replicate: false}")

@@ -213,6 +213,7 @@ def test_a_large_change_of_a_release_is_regressed_with_exit_code_1_and_the_dimen
     assert set(comparison) >= {"family", "previous", "current", "protocol", "verdict", "why", "channels", "comparisons"}
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_every_answer_is_there_once_and_few_calls_are_repeated(spiritlevel, tmp_path):
     concurrency, calls = 4, 60
     with stub_process(tmp_path, latency_s=0.05) as url:

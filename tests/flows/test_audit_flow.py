@@ -69,6 +69,7 @@ def test_an_audit_of_which_every_call_failed_is_asked_again_as_a_whole_in_all_it
     assert (made["audit"], made["state"]) == (audit.id, "complete")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server", "unpublished")
 def test_a_flow_of_the_command_takes_a_second_sample_only_when_told_to_and_takes_up_one_that_was_interrupted(
     spiritlevel,

@@ -22,11 +22,11 @@ def audited(spiritlevel, server, version, personas):
 
 def test_descriptions_that_become_weaker_for_women_regress_and_a_second_look_is_the_same_audit(spiritlevel, tmp_path):
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.9}) as server:
-        first, second = (audited(spiritlevel, server, version, 1200) for version in (1, 2))
+        first, second = (audited(spiritlevel, server, version, 700) for version in (1, 2))
         calls = server.calls
         told = [spiritlevel.json("descriptions", release, code=None) for release in (first, second)]
         assert server.calls == calls
-    assert told[0]["channels"]["usable"] == 1200
+    assert told[0]["channels"]["usable"] == 700
     assert spiritlevel.json("descriptions", second, code=None)["audit"] == told[1]["audit"]
     compared = spiritlevel.json("compare", first, second, "--protocol", "described-personas", code=1)
     worse = {row["dimension"] for row in compared["comparisons"] if row["verdict"] == "regressed"}

@@ -340,7 +340,7 @@ def test_a_server_gets_everything_once_and_serves_the_files(at_server, family, m
     assert drift["attributes"]["occupation"]["above_threshold"] is True
 
 
-@pytest.mark.parametrize("every", [2, 3])
+@pytest.mark.parametrize("every", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_answers_that_are_lost_double_nothing(at_server, family, mlflow_server, every):
     # The server did what it was asked, and the client saw its connection break; MLflow's client then asks again.
     workspace, line = at_server
