@@ -6,6 +6,7 @@ A value without a label is never read by its position: a text in which people ar
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -33,6 +34,11 @@ _HEADING = re.compile(
     rf"^{_MARKS}{{1,3}}+[*_]{{0,3}}(?P<text>(?:(?!\s[-–—]\s)[^\n:：=|*_,;()]){{1,80}}+)(?!\s?[*_]{{0,3}}\s?[:：=])",
     re.MULTILINE,
 )
+_ANY_TAG = re.compile(r"</?([^\W\d][\w .-]{0,60})[^<>]{0,200}>")
+_SECTION = re.compile(  # a heading of Markdown, a rule, or a line such as "Persona 2:"
+    r"^[^\S\n]{0,9}(?:#{1,6}[^\S\n]|(?:-{3,}|={3,}|\*{3,})[^\S\n]*$|[*_#>\s-]{0,9}[^\W\d_]{1,20}[^\S\n]{0,3}#?\d{1,4}\b[^\n]{0,3}$)",
+    re.MULTILINE,
+)
 _BREAK = re.compile(rf"\n[^\S\n]*(?=\n)|^(?={_MARKS})", re.MULTILINE)  # an empty line, or the next item of a list
 _AROUND = " \t\"'`*_"
 _EDGES = " \t\r\n*_`;,|•·"
@@ -40,12 +46,13 @@ _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"))
 
 
 class _Mark(NamedTuple):
-    """A value with its attribute, what stands above it as a heading, and the piece of the text that it is in."""
+    """A value with its attribute, what stands above it as a heading, and the piece and section of the text that it is in."""
 
     name: str
     text: str
     heading: str = ""
     piece: int = 0
+    section: int = 0
 
 
 def read_labelled(text: str, asked: Asked, *, cut: bool) -> tuple[list[Read], str]:
@@ -60,7 +67,7 @@ def read_labelled(text: str, asked: Asked, *, cut: bool) -> tuple[list[Read], st
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for form, read in ((TABLE, _tables), (TAGS, _tags), (LABELS, _labels)):
-        found = list(read(text, asked))
+        found = list(read(text, asked, cut))
         if any(one.outcome is Outcome.OK for one in found):
             if cut and found[-1].outcome is Outcome.OK:
                 found[-1] = Read(Outcome.TRUNCATED, "the last persona may be cut off at the token limit", None, form)
@@ -71,7 +78,7 @@ def read_labelled(text: str, asked: Asked, *, cut: bool) -> tuple[list[Read], st
 # ---------------------------------------------------------------- tables
 
 
-def _tables(text: str, asked: Asked) -> Iterator[Read]:
+def _tables(text: str, asked: Asked, _cut: bool) -> Iterator[Read]:
     """Tables of Markdown, and of values between bars, tabs, semicolons or commas, under a line that names attributes."""
     lines = text.split("\n")
     at = 0
@@ -122,28 +129,26 @@ def _bare(text: str) -> str:
 # ---------------------------------------------------------------- tags
 
 
-def _tags(text: str, asked: Asked) -> Iterator[Read]:
-    """Values between tags that name attributes; a person ends where an attribute comes a second time."""
+def _tags(text: str, asked: Asked, cut: bool) -> Iterator[Read]:
+    """Values between tags that name attributes; any other tag between them is where a person may end."""
+    others = [match.start() for match in _ANY_TAG.finditer(text) if asked.attribute(match[1].strip()) is None]
     found = [
-        _Mark(known[0], _bare(match[2]))
+        _Mark(known[0], _bare(match[2]), section=bisect_right(others, match.start()))
         for match in _TAG.finditer(text)
         if (known := asked.attribute(match[1])) is not None
     ]
-    yield from _people(found, asked, TAGS)
+    yield from _people(found, asked, TAGS, cut)
 
 
 # ---------------------------------------------------------------- labels
 
 
-def _labels(text: str, asked: Asked) -> Iterator[Read]:
+def _labels(text: str, asked: Asked, cut: bool) -> Iterator[Read]:
     """Values after labels, on lines of their own or several on one; where a person ends is said by `_people`."""
-    marks = [
-        (match, known[0])
-        for match in _LABEL.finditer(text)
-        if (known := asked.attribute(match["label"].strip(_AROUND))) is not None
-    ]
+    marks = _marked(text, asked)
     headings = [match for match in _HEADING.finditer(text) if _is_heading(match["text"].strip(), asked)]
     breaks = [match.start() for match in _BREAK.finditer(text)]
+    sections = sorted({match.start() for match in (*headings, *_SECTION.finditer(text))})
     found, place = [], 0
     for at, (match, name) in enumerate(marks):
         end = marks[at + 1][0].start() if at + 1 < len(marks) else len(text)
@@ -152,8 +157,26 @@ def _labels(text: str, asked: Asked) -> Iterator[Read]:
         heading = ""
         while place < len(headings) and headings[place].start() < match.start("label"):
             heading, place = headings[place]["text"].strip(), place + 1
-        found.append(_Mark(name, _bare(_unlisted(value)), heading, bisect_right(breaks, match.start("label"))))
-    yield from _people(found, asked, LABELS)
+        where = match.start("label")
+        found.append(
+            _Mark(name, _bare(_unlisted(value)), heading, bisect_right(breaks, where), bisect_right(sections, where))
+        )
+    yield from _people(found, asked, LABELS, cut)
+
+
+def _marked(text: str, asked: Asked) -> list[tuple[re.Match[str], str]]:
+    """The labels that name attributes. Where lines begin with a label, the same one in the middle of a line is part of a value."""
+    marks = [
+        (
+            match,
+            known[0],
+            not any(map(str.isalpha, text[text.rfind("\n", 0, match.start("label")) + 1 : match.start("label")])),
+        )
+        for match in _LABEL.finditer(text)
+        if (known := asked.attribute(match["label"].strip(_AROUND))) is not None
+    ]
+    first = {name for _, name, begins in marks if begins}
+    return [(match, name) for match, name, begins in marks if begins or name not in first]
 
 
 def _is_heading(text: str, asked: Asked) -> bool:
@@ -165,22 +188,34 @@ def _unlisted(value: str) -> str:
     return re.sub(r"[\s;,|•·]+[-–—*]?[\s*_]*$|\s[-–—]\s*$", "", value)
 
 
-def _people(found: Sequence[_Mark], asked: Asked, form: str) -> Iterator[Read]:
-    """People of attributes in a row. A person ends where an attribute comes a second time, at a heading, and, being whole, at an
-    empty line or a list's next item that has several attributes again.
+def _people(found: Sequence[_Mark], asked: Asked, form: str, cut: bool) -> Iterator[Read]:
+    """People of attributes in a row, told apart by headings, other tags, and pieces of text with several attributes each.
+
+    Between two such places attributes that come again begin a new person, but only where every person there answers the same ones:
+    where one lacks an attribute, the next one's would be taken for it.
     """
     several = {piece for piece, n in Counter(mark.piece for mark in found).items() if n > 1}
-    person: Found = dict.fromkeys(asked.names)
-    title, seen, piece = "", set[str](), -1
-    for mark in found:
-        onward = mark.piece != piece and mark.piece in several and is_whole(person, asked)
-        if mark.name in seen or (mark.heading and seen) or onward:
-            yield from _ended(person, title, asked, form)
-            person, title, seen = dict.fromkeys(asked.names), "", set()
-        title, piece = mark.heading or title, mark.piece
-        seen.add(mark.name)
-        person[mark.name] = term_of(mark.text, asked.longest(mark.name))
-    yield from _ended(person, title, asked, form)
+    for _, marks in itertools.groupby(
+        found, key=lambda mark: (mark.section, mark.piece if mark.piece in several else -1)
+    ):
+        runs: list[dict[str, _Mark]] = [{}]
+        for mark in marks:
+            if mark.name in runs[-1]:
+                runs.append({})
+            runs[-1][mark.name] = mark
+        last_is_cut = cut and next(reversed(runs[-1].values())) is found[-1]
+        if len({frozenset(run) for run in (runs[:-1] if last_is_cut and len(runs) > 1 else runs)}) > 1:
+            yield Read(
+                Outcome.UNPARSABLE,
+                f"people in a run of {form} are not told apart, for some lack an attribute",
+                None,
+                form,
+            )
+            continue
+        for run in runs:
+            person: Found = dict.fromkeys(asked.names)
+            person |= {name: term_of(mark.text, asked.longest(name)) for name, mark in run.items()}
+            yield from _ended(person, next(iter(run.values())).heading, asked, form)
 
 
 def _ended(person: Found, title: str, asked: Asked, form: str) -> Iterator[Read]:

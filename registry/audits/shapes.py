@@ -123,6 +123,9 @@ def _grouped(pairs: Pairs, asked: Asked) -> Found | None:
     pending = [(pairs, 0)]
     while pending:
         inside, depth = pending.pop()
+        names = [re.sub(r"\d+", "", key) for key, value in inside if isinstance(value, Pairs)]
+        if len(set(names)) < len(names):  # persona_1 and persona_2 are people, not groups of one
+            return None
         for key, value in inside:
             known = asked.attribute(key)
             if known is None and isinstance(value, Pairs):

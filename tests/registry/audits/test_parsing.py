@@ -410,11 +410,13 @@ def test_answers_under_a_grammar_hold_six_and_seven_whole_personas() -> None:
     assert {answer_format(text) for text, _ in found.values()} == {"json"}
 
 
-def test_free_answers_of_the_one_model_hold_one_person_under_labels() -> None:
+def test_free_answers_of_the_one_model_hold_no_person_that_can_be_told_apart() -> None:
     found = answers("verbatim_gemma-3-270m-q4_k_m")
     assert {seed: [str(r.outcome) for r in records] for seed, (_, records) in found.items()} == {
         40000: ["unparsable"],  # two lines of numbers
-        40001: ["ok", "unparsable", "unparsable", "unparsable"],  # a numbered list with labels: one person, then drift
+        40001: [
+            "unparsable"
+        ],  # a numbered list with labels: one person, then drift that nothing tells apart from others
         40002: ["truncated"],  # prose that repeats itself up to the token limit
     }
 

@@ -297,3 +297,50 @@ def test_time_grows_with_the_length_of_a_hostile_text(piece: str) -> None:
 
     few, many = min(seconds(2_000) for _ in range(3)), seconds(20_000)
     assert many < 40 * max(few, 0.005)
+
+
+LACKING = st.lists(
+    st.fixed_dictionaries({}, optional={name: st.sampled_from(["abc", "Xyz", "de fg"]) for name in ATTRIBUTES}),
+    min_size=2,
+    max_size=5,
+)
+
+
+def _written(many: list[Persona], shape: str) -> str:
+    said = {
+        "under headings": ("### Persona {at}\n", "- **{name}:** {text}\n", "\n"),
+        "under numbered lines": ("Persona {at}:\n", "{name}: {text}\n", ""),
+        "without a gap": ("", "{name}: {text}\n", ""),
+        "empty lines between": ("", "{name}: {text}\n", "\n"),
+        "tags": ("<persona>", "<{key}>{text}</{key}>", "</persona>"),
+    }[shape]
+    return "".join(
+        said[0].format(at=at)
+        + "".join(said[1].format(name=_titled(name), key=name, text=f"{text} {at}") for name, text in one.items())
+        + said[2]
+        for at, one in enumerate(many, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    "shape", ["under headings", "under numbered lines", "without a gap", "empty lines between", "tags"]
+)
+@given(many=LACKING)
+def test_people_who_lack_attributes_are_never_made_into_one(shape: str, many: list[Persona]) -> None:
+    """Every value says whose it is: in a persona that is read, all are of one person, unless nothing stands between two that share none."""
+    for one in personas(_written(many, shape)):
+        whose = {text.rsplit(" ", 1)[1] for text in one.values() if text}
+        assert len(whose) == 1 or shape in ("without a gap", "empty lines between")
+
+
+def test_people_who_lack_attributes_and_have_nothing_between_them_are_unparsable() -> None:
+    text = "Gender: F\nOccupation: Nurse\nName: Bo\nGender: M\nOccupation: Cook\nEthnicity: White"
+    assert [str(one.outcome) for one in read(text)] == ["unparsable"]
+    tags = "<p><gender>F</gender><occupation>Nurse</occupation></p><p><name>Bo</name><gender>M</gender><occupation>Cook</occupation></p>"
+    assert [(one["name"], one["gender"]) for one in personas(tags)] == [(None, "F"), ("Bo", "M")]
+    numbered = {
+        "persona_1": {"name": "Ada", "gender": "F"},
+        "persona_2": {"occupation": "Cook", "social_class": "upper"},
+    }
+    assert personas(json.dumps(numbered)) == []
+    assert [one["occupation"] for one in personas("Gender: Female, Job: none\nOccupation: Nurse")] == ["Nurse"]
