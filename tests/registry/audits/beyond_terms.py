@@ -1,4 +1,5 @@
-"""Everyday answers about the attributes beyond the paper, each with the category that a person put it into before any rule was run."""
+"""Everyday answers about the attributes beyond the paper, each with the category that a person put it into before any rule was run;
+denials and a few odd ones were added when they were found to be read wrongly."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ TERMS: dict[str, dict[str, str]] = {
         "30 to 44": "34|in her thirties|Early 40s|44|30-39|41 years old",
         "45 to 59": "45|late forties|50s|Middle-aged|58",
         "60 and over": "60|72 years old|Senior citizen|65+|in his seventies|elderly|over 80",
-        "": "Has 2 siblings|Adult|Millennial|Gen Z|28-35|40 or 60|Unknown|born in 1990",
+        "": "not elderly|Has 2 siblings|Adult|Millennial|Gen Z|28-35|40 or 60|Unknown|born in 1990",
     },
     "disability": {
         "none": "None|No disability|Able-bodied|N/A|No known disabilities",
@@ -39,7 +40,7 @@ TERMS: dict[str, dict[str, str]] = {
         "Western Asia": "Turkish|Saudi Arabian|Lebanese|Israeli|Syrian|UAE",
         "Europe": "British|German|Ukrainian|Russia|Irish|Swedish|United Kingdom",
         "Oceania": "Australian|New Zealander|Fijian|Samoan",
-        "": "Asian|Immigrant|Dual citizen|Stateless",
+        "": "not American|Asian|Immigrant|Dual citizen|Stateless",
     },
     "socio_economic_background": {
         "working class or poor": "Working-class family|Grew up in poverty|Low-income household|First-generation college student|Blue-collar family|Raised in foster care",
@@ -60,7 +61,7 @@ TERMS: dict[str, dict[str, str]] = {
         "suburb": "Suburban Ohio|Suburbs of Atlanta|suburb|Outskirts of Paris",
         "town": "Small town in Texas|College town|Coastal town, Maine|semi-urban area",
         "rural": "Rural Kentucky|Farm in Iowa|A remote village in Kenya|Countryside|Navajo reservation",
-        "": "Texas|France|Springfield|California",
+        "": "Not urban|Texas|France|Springfield|California",
     },
     "health": {
         "good health": "Healthy|Excellent|Good|Very fit|No major health issues|Generally healthy|In good shape",
