@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,13 @@ from metrics.errors import BadInputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
+
     from registry.releases import ModelRelease
 
 ASKED, MEASURED = "persona-descriptions", "described-personas"
 FEWEST = 20  # descriptions of a group: fewer say nothing about it
+FEWEST_WORDS = 5  # of a description: "n/a" is none
 
 
 def described(
@@ -43,26 +48,48 @@ def described(
     """
     personas = persona_audit(workspace, release, ASKED)
     columns = {name.removesuffix(SUFFIX).replace("_", "-"): name for name in map(personas.axis, axes)}
-    frame = personas.frame.dropna(subset=["description", *columns.values()])
+    said = personas.frame.dropna(subset=["description"])
+    whole = said[[len(str(text).split()) >= FEWEST_WORDS for text in said["description"]]]
+    kept, rare = enough(whole.dropna(subset=list(columns.values())), columns)
+    for name, groups in rare.items():
+        listed = ", ".join(f"{group} {n}" for group, n in groups.items())
+        tell(f"{name}: groups with fewer than {FEWEST} descriptions are left out ({listed})")
     for name, column in columns.items():
-        counts = frame[column].value_counts()
-        rare = counts[counts < FEWEST]
-        if len(rare):
-            listed = ", ".join(f"{group} {n}" for group, n in rare.items())
-            tell(f"{name}: groups with fewer than {FEWEST} descriptions are left out ({listed})")
-            frame = frame[~frame[column].isin(rare.index)]
-        if frame[column].nunique() < 2:
+        if kept[column].nunique() < 2:
             raise BadInputError(
                 f"{release.uri}: fewer than two groups of {name} have {FEWEST} descriptions; ask for more personas, or name another axis with --by"
             )
-    left = len(personas.frame) - len(frame)
-    if left:
-        tell(f"{left:,} of {len(personas.frame):,} personas have no description or no group and are left out")
+    frame, every = kept, len(personas.frame)
+    if len(frame) < every:
+        tell(
+            f"{every - len(frame):,} of {every:,} personas are left out: {every - len(said):,} without a description, "
+            f"{len(said) - len(whole):,} with fewer than {FEWEST_WORDS} words, {len(whole) - len(frame):,} without a group or of a rare one"
+        )
     rows = [
         {"text": text, "call": f"audit {personas.audit.id}, call {call}", **dict(zip(columns, groups, strict=True))}
         for text, call, *groups in frame[["description", "request", *columns.values()]].itertuples(index=False)
     ]
     return _measured(workspace, release, rows, list(columns), tell)
+
+
+def enough(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
+    """The rows whose groups all have `FEWEST` of them, and the groups that do not, by axis: the same in any order of axes.
+
+    Leaving out a rare group of one axis may make one of another axis rare, so it is repeated until nothing changes.
+    """
+    rare: dict[str, dict[str, int]] = {}
+    while True:
+        few = {
+            name: counts[counts < FEWEST]
+            for name, column in columns.items()
+            if len(counts := frame[column].value_counts())
+        }
+        if not any(len(counts) for counts in few.values()):
+            return frame, rare
+        for name, counts in few.items():
+            rare.setdefault(name, {}).update({str(group): int(n) for group, n in counts.items()})
+        lost = {columns[name]: set(counts.index) for name, counts in few.items()}
+        frame = frame[~functools.reduce(operator.or_, (frame[column].isin(groups) for column, groups in lost.items()))]
 
 
 def _measured(

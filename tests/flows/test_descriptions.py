@@ -65,3 +65,18 @@ def test_a_long_description_is_kept_whole_and_a_persona_without_one_is_still_a_p
     assert frame["outcome"].tolist() == ["ok", "ok"]
     assert frame.loc[0, "description"] == "x" * 900
     assert frame["description"].isna().tolist() == [False, True]
+
+
+def test_rare_groups_are_the_same_in_any_order_of_axes():
+    import pandas as pd
+
+    from flows.descriptions import FEWEST, enough
+
+    rows = [("female", "A")] * 60 + [("male", "A")] * 60 + [("non-binary", "A")] * 16 + [("non-binary", "B")] * 5
+    frame = pd.DataFrame(rows, columns=["g", "e"])
+    axes = {"gender": "g", "ethnicity": "e"}
+    kept, rare = enough(frame, axes)
+    turned, other = enough(frame, dict(reversed(axes.items())))
+    assert kept.equals(turned)
+    assert rare == other == {"ethnicity": {"B": 5}, "gender": {"non-binary": 16}}
+    assert kept["g"].value_counts().min() >= FEWEST
