@@ -17,6 +17,10 @@ from typing import Any
 
 from metrics.errors import BadInputError
 
+RATINGS, TERM_PROPOSALS = "ratings", "term-proposals"
+OF_JUDGES = (RATINGS, TERM_PROPOSALS)
+"""Names of what a judge is asked: stored as audits of the judge, and no audit *of* a release, so lists of these leave them out."""
+
 
 class Outcome(enum.StrEnum):
     """What became of an answer. Only `ok` enters a metric; the others are counted with their reason."""

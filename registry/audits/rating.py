@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling
+from registry.audits.plan import RATINGS, AuditPlan, Decoding, Request, Response, Sampling
 from registry.audits.rubric import GoldText, Rubric
 
 if TYPE_CHECKING:
     from metrics.rater import GoldAnswers
     from metrics.results import Score
 
-PROTOCOL, PROTOCOL_VERSION = "ratings", "1"
+PROTOCOL, PROTOCOL_VERSION = RATINGS, "1"
 
 
 def text_key(text: str) -> str:

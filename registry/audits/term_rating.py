@@ -14,17 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from registry.audits.matching import normalized
-from registry.audits.plan import AuditPlan, Decoding, Request, Response, Sampling
+from registry.audits.plan import TERM_PROPOSALS, AuditPlan, Decoding, Request, Response, Sampling, content_hash
 from registry.audits.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from metrics.agreement import Agreement
 
-PROTOCOL, PROTOCOL_VERSION = "term-proposals", "1"
+PROTOCOL, PROTOCOL_VERSION = TERM_PROPOSALS, "1"
 GOLD = 40
 """Listed terms of an attribute whose category the model is asked for as a check of itself."""
 
-_NUMBER = re.compile(r"\s*[*_`'\"(\[]*(\d{1,2})[.)\]:*_`'\"]*(?:\s|$)")
+_NUMBER = re.compile(r"[*_`'\"(\[]{0,3}([0-9]{1,2})[.)\]:*_`'\"]{0,3}(?:\s+(\S.{0,80}))?")
 
 
 def prompt_of(title: str, categories: Sequence[str], term: str) -> str:
@@ -60,7 +60,7 @@ def proposal_plan(taxonomy: Taxonomy, attribute: str, *, size: int, sampling: Sa
         protocol=PROTOCOL,
         protocol_version=PROTOCOL_VERSION,
         prompts={attribute: prompt_of(found.title, found.categories, "{term}")},
-        options={"attribute": attribute},
+        options={"attribute": attribute, "listed": content_hash(gold_terms(taxonomy, attribute))},
         size=size,
         sampling=sampling,
         decoding=Decoding.GRAMMAR if constrained else Decoding.FREE_TEXT,
@@ -120,17 +120,17 @@ def category_of(response: Response, categories: Sequence[str]) -> tuple[str | No
 
     >>> said = lambda text: category_of(Response(index=0, text=text), ["Healthcare", "Education"])
     >>> said("2."), said("0"), said("Education, I think"), said("7")
-    (('Education', ''), (None, 'none of the categories'), (None, 'names no number'), (None, 'names a number that no category has'))
+    (('Education', ''), (None, 'none of the categories'), (None, 'is not one number'), (None, 'names a number that no category has'))
     """
-    if response.failure is not None or response.text is None:
-        return None, f"no answer: {response.failure or 'empty'}"
-    match = _NUMBER.match(response.text)
+    match = _NUMBER.fullmatch((response.text or "").strip())
     if match is None:
-        return None, "names no number"
-    number = int(match[1])
-    if number == 0:
-        return None, "none of the categories"
-    return (categories[number - 1], "") if number <= len(categories) else (None, "names a number that no category has")
+        return None, "is not one number"
+    number, named = int(match[1]), (match[2] or "").strip("*_`'\". ").casefold()
+    if number > len(categories):
+        return None, "names a number that no category has"
+    if number and named not in ("", categories[number - 1].casefold()):  # "2 or 3", "1 is wrong"
+        return None, "is not one number"
+    return (categories[number - 1], "") if number else (None, "none of the categories")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -162,6 +162,8 @@ def read_proposals(
     for occasion, (requests, responses) in enumerate(asked):
         cells = {(request.index, request.repeat): request.cell for request in requests}
         for response in responses:
+            if response.failure is not None:
+                continue  # nobody answered: that is open, and no answer of the model
             cell = cells[response.index, response.repeat]
             category, reason = category_of(response, categories)
             if "gold" in cell:

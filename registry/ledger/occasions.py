@@ -9,6 +9,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from metrics.results import Score
+from registry.audits.plan import OF_JUDGES
 from registry.ledger import rows
 from registry.ledger.connection import LedgerConnection
 from registry.ledger.tables import audits, comparisons, requests, responses
@@ -25,6 +26,7 @@ _DERIVED = (
     audits.c.release["previous"].as_integer().label("previous"),
 )
 _AT_ONCE = 500  # values in one query; SQLite takes 32,766 in all, PostgreSQL 65,535
+_OF_RELEASES = audits.c.protocol.not_in(OF_JUDGES)  # what a judge was asked is no audit of a release
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,8 @@ class Occasions(LedgerConnection):
         wanted = {"family": family, "version": version, "protocol": protocol}
         query = sa.select(*[audits.c[name] for name in names], *_DERIVED)
         query = query.where(*[audits.c[name] == value for name, value in wanted.items() if value is not None])
+        if protocol is None:
+            query = query.where(_OF_RELEASES)
         if not variants:
             query = query.where(VARIANT.is_(None))
         return [Occasion(**row) for row in self._all(query.order_by(audits.c.id))]
@@ -97,7 +101,7 @@ class Occasions(LedgerConnection):
 
     def audited_releases(self) -> list[ModelRelease]:
         """Every release that was audited, as its newest audit has it, by family and version."""
-        newest = sa.select(sa.func.max(audits.c.id)).group_by(audits.c.family, audits.c.version)
+        newest = sa.select(sa.func.max(audits.c.id)).where(_OF_RELEASES).group_by(audits.c.family, audits.c.version)
         query = sa.select(audits.c.release).where(audits.c.id.in_(newest)).order_by(audits.c.family, audits.c.version)
         return [ModelRelease(**row["release"]) for row in self._all(query)]
 
@@ -109,12 +113,12 @@ class Occasions(LedgerConnection):
 
     def versions(self, family: str) -> list[int]:
         """Versions of a family that were audited, in order."""
-        query = sa.select(audits.c.version).distinct().where(audits.c.family == family)
+        query = sa.select(audits.c.version).distinct().where(audits.c.family == family, _OF_RELEASES)
         return sorted(row["version"] for row in self._all(query))
 
     def protocols(self, family: str, versions: Collection[int] | None = None) -> list[str]:
         """Names of the protocols that releases of a family were audited with."""
-        query = sa.select(audits.c.protocol).distinct().where(audits.c.family == family)
+        query = sa.select(audits.c.protocol).distinct().where(audits.c.family == family, _OF_RELEASES)
         if versions is not None:
             query = query.where(audits.c.version.in_(sorted(versions)))
         return sorted(row["protocol"] for row in self._all(query))

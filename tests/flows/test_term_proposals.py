@@ -122,7 +122,48 @@ def test_a_provider_that_goes_away_leaves_the_rest_open_and_the_command_goes_on(
             "taxonomy", "propose", "nova", "--attribute", "occupation", "--release", other, "--deadline-s", "1", code=3
         )
         assert told["open"] == GOLD + 2
-        assert all(one["category"] is None for one in told["proposals"]["occupation"].values())
+        assert told["proposals"]["occupation"] == {}
+        assert told["models"][0]["n"] == 0
+        assert told["models"][0]["kappa"] is None
+
+
+def test_a_release_that_was_asked_is_shown_as_before(command, judge, tmp_path):
+    command("audit", judge, "--protocol", "persona-brainstorm", "--personas", 400, code=None)
+    before = command.json("status")
+    command("taxonomy", "propose", "nova", "--attribute", "occupation", "--release", judge)
+    command("site", "build", tmp_path / "site")
+    command("card", "judges")
+    command("evidence", judge, "--out", tmp_path / "pack")
+    command("export", judge, tmp_path / "out.jsonl")
+    command("rank", judge, "models:/nova/1", code=None)
+    assert "--protocol" not in command.stderr
+    assert [one["release"] for one in command.json("status")["audits"]] == [one["release"] for one in before["audits"]]
+
+
+@pytest.mark.parametrize(
+    "text", ["1 is wrong, it is 2", "2 or 3", "3 years of school", "1\n2", "1 2 3", "\u0662", "", "2, Healthcare"]
+)
+def test_anything_but_one_number_is_no_proposal(text):
+    categories = ["Healthcare", "Education", "Engineering"]
+    assert category_of(Response(index=0, text=text), categories)[0] is None
+
+
+@pytest.mark.parametrize("text", ["2", "2.", "**2**", " (2) ", "2. Education", "2: education."])
+def test_one_number_with_or_without_its_category_is_a_proposal(text):
+    assert category_of(Response(index=0, text=text), ["Healthcare", "Education"]) == ("Education", "")
+
+
+def test_another_language_is_another_question():
+    from registry.audits.plan import Sampling
+    from registry.audits.term_rating import proposal_plan
+
+    keys = {
+        proposal_plan(
+            load_taxonomy(language=one), "occupation", size=0, sampling=Sampling(), constrained=False
+        ).collection_key
+        for one in ("en", "hi")
+    }
+    assert len(keys) == 2
 
 
 @given(st.text(max_size=60), st.sampled_from(["occupation", "gender", "top_personal_interest"]))
