@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from registry.audits.brainstorm import PAPER, brainstorm_names
+from registry.audits.brainstorm import PAPER
+from registry.audits.protocols import PROTOCOLS
 
 PERSONAS_PAPER = (
     "When LLMs Imagine People: A Human-Centered Persona Brainstorm Audit for Bias and Fairness in Creative Applications"
@@ -181,5 +182,10 @@ def mitigations_of(protocol: str, kind: str) -> tuple[Mitigation, ...]:
     >>> mitigations_of("somebody-elses", "regressed")
     ()
     """
-    known = PAPER if protocol in brainstorm_names() else protocol
-    return tuple(one for one in MITIGATIONS.get(known, ()) if kind in one.findings)
+    made = PROTOCOLS[protocol].__mro__ if protocol in PROTOCOLS else ()
+    names = [
+        protocol,
+        *(getattr(one, "name", "") for one in made),
+    ]  # one that is made of another has what is known of that
+    known = next((MITIGATIONS[name] for name in names if name in MITIGATIONS), ())
+    return tuple(one for one in known if kind in one.findings)

@@ -81,7 +81,9 @@ def _attribute(name: str, rows: Sequence[QueueRow]) -> Section:
 
 def _row(row: QueueRow) -> tuple[Cell, ...]:
     near = "" if row.score is None else f", {decimal_text(row.score)}"
-    model = Cell(visible(row.model_proposed or "none")) if row.model else Cell("not asked", kind="missing")
+    model = Cell("not asked", kind="missing")
+    if row.model:
+        model = Cell(visible(row.model_proposed or row.model_reason), kind="" if row.model_proposed else "missing")
     return (
         Cell(visible(row.as_answered, limit=LONGEST_TERM)),
         Cell(count_text(row.count), numeric=True),

@@ -49,7 +49,7 @@ def described(
     personas = persona_audit(workspace, release, ASKED)
     columns = {name.removesuffix(SUFFIX).replace("_", "-"): name for name in map(personas.axis, axes)}
     said = personas.frame.dropna(subset=["description"])
-    whole = said[[len(str(text).split()) >= FEWEST_WORDS for text in said["description"]]]
+    whole = said[said["description"].str.count(r"\S+") >= FEWEST_WORDS]
     kept, rare = enough(whole.dropna(subset=list(columns.values())), columns)
     for name, groups in rare.items():
         listed = ", ".join(f"{group} {n}" for group, n in groups.items())

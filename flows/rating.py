@@ -143,8 +143,8 @@ def _texts(workspace: Workspace, audit: Audit) -> list[str]:
     return texts
 
 
-def judge_release(workspace: Workspace) -> ModelRelease:
-    """The configured judge.
+def judge_release(workspace: Workspace, wanted: str = "") -> ModelRelease:
+    """The judge that is named, else the configured one.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def judge_release(workspace: Workspace) -> ModelRelease:
     """
     from registry.pinning import pinning
 
-    wanted = workspace.home.configuration.judge.release
+    wanted = wanted or workspace.home.configuration.judge.release
     if not wanted:
         raise BadInputError(
             "no judge is configured: register one ('spiritlevel release add judges --model ID') and name it in "
@@ -161,8 +161,8 @@ def judge_release(workspace: Workspace) -> ModelRelease:
     judge = workspace.releases.find(wanted)
     if pinning(judge.model, judge.base_url) == "floating":
         raise BadInputError(
-            f"the judge {wanted} asks for {judge.model!r}, which its provider may change at any time: scores of two audits would "
-            f"not be one judge's. Register a dated id, a revision or a file"
+            f"the judge {wanted} asks for {judge.model!r}, which its provider may change at any time: what it "
+            f"says at two times would not be one judge's. Register a dated id, a revision or a file"
         )
     return judge
 

@@ -11,7 +11,6 @@ from flows.rating import Shown, ask_jobs, judge_release, open_calls
 from flows.reviewing import Queue, queued, taxonomy_of
 from flows.taxonomies import accepted_of
 from flows.workspace import Workspace
-from metrics.errors import BadInputError
 from registry.audits.plan import Sampling
 from registry.audits.term_rating import (
     PROTOCOL,
@@ -38,26 +37,6 @@ class Asked:
     release: ModelRelease
     found: Mapping[str, TermProposals]
     open: int
-
-
-def proposer_of(workspace: Workspace, wanted: str) -> ModelRelease:
-    """The release that is asked: the one that is named, else the configured judge.
-
-    Raises
-    ------
-    BadInputError : there is none, or its model id is one that the provider may change
-    """
-    from registry.pinning import pinning
-
-    if not wanted:
-        return judge_release(workspace)
-    release = workspace.releases.find(wanted)
-    if pinning(release.model, release.base_url) == "floating":
-        raise BadInputError(
-            f"{release.uri} asks for {release.model!r}, which its provider may change at any time: nobody could say later who proposed. "
-            "Register a dated id, a revision or a file"
-        )
-    return release
 
 
 def propose(
@@ -185,12 +164,9 @@ def checks_of(
     decided: Mapping[tuple[str, str], str | None] | None = None,
 ) -> list[Check]:
     """A check for each attribute; ``decided`` : what people decided, by attribute and term (None: rejected)."""
-    from statsmodels.stats.proportion import proportion_confint
-
     rows = []
     for name, said in found.items():
-        n = len(said.gold)
-        low, high = map(float, proportion_confint(said.right, n, method="wilson")) if n else (None, None)
+        low, high = said.interval() or (None, None)
         kappa = said.agreement()
         both = [
             (one.category, (decided or {})[name, term])
@@ -203,7 +179,7 @@ def checks_of(
                 attribute=name,
                 served=tuple(sorted({one.served for one in said.proposals.values() if one.served})),
                 right=said.right,
-                n=n,
+                n=len(said.gold),
                 low=low,
                 high=high,
                 kappa=kappa.value,
@@ -222,7 +198,7 @@ def reviewed(
     queue = queued(workspace, family, attribute, protocol)
     if not release and not workspace.home.configuration.judge.release:
         return queue, []
-    found_release = proposer_of(workspace, release)
+    found_release = judge_release(workspace, release)
     taxonomy = taxonomy_of(workspace, protocol)
     names = [attribute] if attribute else [one.name for one in taxonomy.attributes]
     found = proposals_of(workspace, found_release, taxonomy, names)
@@ -230,6 +206,10 @@ def reviewed(
     for row in queue.rows:
         said = found[row.attribute].proposals.get(row.term) if row.attribute in found else None
         model = "" if said is None else found_release.uri
-        rows.append(row if said is None else dataclasses.replace(row, model_proposed=said.category, model=model))
+        rows.append(
+            row
+            if said is None
+            else dataclasses.replace(row, model_proposed=said.category, model_reason=said.reason, model=model)
+        )
     decided = {key: one.category for key, one in accepted_of(workspace.home).decided.items()}
     return dataclasses.replace(queue, rows=tuple(rows)), checks_of(found_release, found, decided)

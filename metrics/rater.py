@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from metrics.errors import BadInputError
 from metrics.results import Score
+from metrics.shares import wilson_of
 
 AGREEMENT, READABLE, SWAP, SWAP_DIFFERENCE = "judge-agreement", "judge-readable", "judge-swap", "judge-swap-difference"
 
@@ -164,7 +165,7 @@ def judge_swap(found: GoldAnswers, dimension: str) -> list[Score]:
     reason = "" if full else "no matched pair of gold texts has two readable answers"
     if full:
         differ = sum(one != two for one, two in full)
-        low, high = _wilson(differ, len(full))
+        low, high = wilson_of(differ, len(full))
         method = "share of matched gold texts with different answers; Wilson's interval"
         value = differ / len(full)
         rows = [Score(metric=SWAP, dimension=dimension, value=value, low=low, high=high, method=method, **sizes)]
@@ -204,7 +205,7 @@ def judge_readable(readable: int, asked: int, dimension: str) -> Score:
     if not asked:
         reason = "there is no usable message"
         return Score(metric=READABLE, dimension=dimension, value=None, n=0, n_clusters=0, reason=reason)
-    low, high = _wilson(readable, asked)
+    low, high = wilson_of(readable, asked)
     method = "share of messages with an answer that can be read; Wilson's interval"
     return Score(
         metric=READABLE,
@@ -216,11 +217,3 @@ def judge_readable(readable: int, asked: int, dimension: str) -> Score:
         n=asked,
         n_clusters=asked,
     )
-
-
-def _wilson(hits: int, n: int) -> tuple[float, float]:
-    from statsmodels.stats.proportion import proportion_confint
-
-    low, high = proportion_confint(hits, n, method="wilson")
-    share = hits / n  # at 0 and 1 a bound is the share itself, which rounding may miss
-    return max(min(float(low), share), 0.0), min(max(float(high), share), 1.0)

@@ -94,6 +94,20 @@ def shares_of(table: ClusteredTable) -> Shares:
     )
 
 
+def wilson_of(hits: int, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of one share, ``hits`` of ``n``; the share is always in it.
+
+    >>> low, high = wilson_of(81, 263)
+    >>> round(low, 4), round(high, 4)
+    (0.2553, 0.3662)
+    """
+    share = hits / n
+    low, high = wilson(np.array([share]), np.array([float(n)]))
+    return min(float(low[0]), share), max(
+        float(high[0]), share
+    )  # at 0 and 1 a bound is the share, which rounding may miss
+
+
 def wilson(share: FloatArray, n: FloatArray, level: float = LEVEL) -> tuple[FloatArray, FloatArray]:
     """Wilson's score interval of shares on ``n`` records, which need not be whole; NaN where there is none.
 

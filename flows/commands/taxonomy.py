@@ -110,7 +110,8 @@ def propose(
     """
     from flows.collecting import Limits
     from flows.commands.progress import shown
-    from flows.term_proposals import checks_of, proposer_of
+    from flows.rating import judge_release
+    from flows.term_proposals import checks_of
     from flows.term_proposals import propose as proposed
 
     limits = Limits(
@@ -123,7 +124,7 @@ def propose(
     with workspace_of(home) as workspace:
         asked = proposed(
             workspace,
-            proposer_of(workspace, release),
+            judge_release(workspace, release),
             limits,
             family=family,
             attribute=attribute,
@@ -248,7 +249,7 @@ def _queue_text(queue: Queue) -> str:
         lines.append(
             f"  {row.attribute}  {row.as_answered}  {row.count:,}x in {', '.join(row.releases)} ({row.place}): "
             f"{row.proposed or 'no proposal'} ({row.rule}{near})"
-            + (f"; {row.model}: {row.model_proposed or 'none'}" if row.model else "")
+            + (f"; {row.model}: {row.model_proposed or row.model_reason}" if row.model else "")
         )
     if len(queue.rows) > MOST_ROWS:
         lines.append(f"  {len(queue.rows) - MOST_ROWS:,} more: --out and --json have them")

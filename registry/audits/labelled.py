@@ -55,14 +55,14 @@ class _Mark(NamedTuple):
     section: int = 0
 
 
-def read_labelled(text: str, asked: Asked, *, cut: bool) -> tuple[list[Read], str]:
-    """The personas of a text without JSON, and the form that they stand in; none and an empty form when it has no labels.
+def read_labelled(text: str, asked: Asked, *, cut: bool) -> list[Read]:
+    """The personas of a text without JSON, each with the form that it stands in as its shape; none when it has no labels.
 
     ``cut`` : the answer ended at the token limit, so that the last persona may lack its end: it is not used.
 
     >>> from registry.audits.asked import asked_by_the_paper
-    >>> found, form = read_labelled("1. **Ada** - Gender: female; Job: nurse", asked_by_the_paper(), cut=False)
-    >>> form, found[0].found["gender"], found[0].found["occupation"]
+    >>> found = read_labelled("1. **Ada** - Gender: female; Job: nurse", asked_by_the_paper(), cut=False)
+    >>> found[0].shape, found[0].found["gender"], found[0].found["occupation"]
     ('labels', 'female', 'nurse')
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -71,8 +71,8 @@ def read_labelled(text: str, asked: Asked, *, cut: bool) -> tuple[list[Read], st
         if any(one.outcome is Outcome.OK for one in found):
             if cut and found[-1].outcome is Outcome.OK:
                 found[-1] = Read(Outcome.TRUNCATED, "the last persona may be cut off at the token limit", None, form)
-            return found, form
-    return [], ""
+            return found
+    return []
 
 
 # ---------------------------------------------------------------- tables

@@ -80,7 +80,7 @@ def _listed(text: str, scan: Scan, response: Response, asked: Asked) -> list[Rea
         return rows
     if any(asked.attribute(key) for key in _JSON_KEY.findall(text)):
         return []  # broken or cut JSON: its lines are no labels
-    return read_labelled(text, asked, cut=response.finish_reason == "length")[0]
+    return read_labelled(text, asked, cut=response.finish_reason == "length")
 
 
 def _no_persona(response: Response, text: str, scan: Scan) -> tuple[Outcome, str]:

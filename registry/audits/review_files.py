@@ -37,6 +37,7 @@ class QueueRow:
     rule: str
     score: float | None
     model_proposed: str | None = None
+    model_reason: str = ""
     model: str = ""
 
 

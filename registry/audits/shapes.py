@@ -1,7 +1,6 @@
 """Objects of an answer read as personas, whatever shape they have: flat, grouped, keyed by name, by column, attribute by attribute.
 
-What an object says is taken by its keys alone, never by position, and two personas are never made into one: where a shape could be
-read in two ways it is not read.
+What an object says is taken by its keys alone, never by position; where a shape could be read in two ways it is not read.
 """
 
 from __future__ import annotations

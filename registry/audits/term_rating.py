@@ -151,6 +151,12 @@ class TermProposals:
         """Listed terms that the model put where the taxonomy has them."""
         return sum(one == said for one, said in self.gold)
 
+    def interval(self) -> tuple[float, float] | None:
+        """Wilson's 95 % interval of the share of listed terms that are right; None when none was answered about."""
+        from metrics.shares import wilson_of
+
+        return wilson_of(self.right, len(self.gold)) if self.gold else None
+
 
 def read_proposals(
     taxonomy: Taxonomy, attribute: str, release: str, asked: Iterable[tuple[Sequence[Request], Sequence[Response]]]
