@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
 import signal
+import sqlite3
 
 import pytest
+import sqlalchemy as sa
 
 from flows.ending import ended_by_signal
 from flows.serving import audited_once, next_due
@@ -54,3 +57,24 @@ def test_sigterm_ends_a_service_that_a_script_started_in_the_background_with_sig
         assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+class EndedWhileClosing(sqlite3.Connection):
+    def close(self) -> None:
+        super().close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("pool", [sa.pool.QueuePool, sa.pool.NullPool])
+def test_sigterm_while_a_connection_is_closed_is_no_error_in_the_log(pool, caplog):
+    caplog.set_level(logging.ERROR)
+    engine = sa.create_engine(
+        "sqlite://", creator=lambda: sqlite3.connect(":memory:", factory=EndedWhileClosing), poolclass=pool
+    )
+    with pytest.raises(KeyboardInterrupt), ended_by_signal() as came:
+        engine.connect().close()
+        engine.dispose()
+    assert came == [signal.SIGTERM]
+    assert not caplog.records
+    logging.getLogger("sqlalchemy.pool.impl.QueuePool").error("of something else")
+    assert len(caplog.records) == 1
