@@ -24,6 +24,7 @@ from flows.commands import (
     doctor,
     drift,
     evidence,
+    extraction,
     human,
     importing,
     intersections,
@@ -79,6 +80,7 @@ app.command()(decisions.gate)
 app.command()(decisions.bless)
 app.command()(decisions.rank)
 app.command()(descriptions.descriptions)
+app.command()(extraction.extraction)
 app.command()(directions.directions)
 app.command()(cues.cues)
 app.command()(robustness.robustness)

@@ -39,7 +39,9 @@ def ended_by_signal() -> Iterator[list[int]]:
     if ignored:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.signal(signal.SIGTERM, interrupt)
-    pools = [logging.getLogger(_POOLS + name) for name in ("QueuePool", "NullPool", "SingletonThreadPool", "StaticPool")]
+    pools = [
+        logging.getLogger(_POOLS + name) for name in ("QueuePool", "NullPool", "SingletonThreadPool", "StaticPool")
+    ]
     for logger in pools:
         logger.addFilter(_is_no_ending)
     try:

@@ -12,7 +12,7 @@ from metrics.errors import BadInputError
 from registry.audits.brainstorm import PAPER
 from registry.audits.persona_reading import Reading
 from registry.audits.protocols import PROTOCOLS
-from registry.audits.protocols.persona_brainstorm import MAPPED_FLOOR, PersonaBrainstorm
+from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class PersonaAudit:
 
     Parameters
     ----------
-    frame : usable personas, one row each; unmapped : attributes that too few terms have a category for, with the reason
+    frame : usable personas, one row each; unmapped : attributes that too few terms have a category for, or too few texts state, with the reason
     """
 
     audit: Audit
@@ -103,16 +103,10 @@ def audited_personas(workspace: Workspace, audit: Audit) -> PersonaAudit:
         raise BadInputError(
             f"audit {audit.id} of {audit.release.uri} has no usable persona; 'spiritlevel status' says why"
         )
-    unmapped = {
-        f"{name}{SUFFIX}": (
-            f"only {share:.0%} of the answers for {name.replace('_', ' ')} fall into a category of the taxonomy; {MAPPED_FLOOR:.0%} are needed"
-        )
-        for name, share in reading.mapped.items()
-        if share is not None and share < MAPPED_FLOOR
-    }
+    protocol = personas_protocol(workspace, audit.protocol)
     return PersonaAudit(
         audit=audit,
         frame=usable,
-        unmapped=unmapped,
-        dimensions=tuple(workspace.protocol(audit.protocol).dimensions(audit.plan)),
+        unmapped={f"{name}{SUFFIX}": why for name, why in protocol.too_few(reading).items()},
+        dimensions=protocol.dimensions(audit.plan),
     )

@@ -112,8 +112,8 @@ class LexiconAgreement:
 def lexicon_agreement(first: Lexicon, second: Lexicon) -> LexiconAgreement:
     """Do two lexicons put the same words in the same class? Cohen's kappa on shared entries.
 
-    ``(observed - expected) / (1 - expected)`` agreement, expected from the classes' shares in each lexicon; interval of Fleiss,
-    Cohen and Everitt (1969). None when nothing is shared or all shared entries are of one class.
+    ``(observed - expected) / (1 - expected)`` agreement, expected from the classes' shares in each lexicon; the interval
+    is that of `metrics.kappa.kappa_with_interval`. None when nothing is shared or all shared entries are of one class.
 
     Raises `BadInputError` when units or class names differ: such lists cannot be laid beside each other.
     """
@@ -129,12 +129,11 @@ def lexicon_agreement(first: Lexicon, second: Lexicon) -> LexiconAgreement:
     sizes = [sum(map(len, lexicon.classes.values())) for lexicon in (first, second)]
     expected = float(table.sum(axis=1) @ table.sum(axis=0))
     kappa = low = high = None
+    interval = ""
     if n and expected < n * n:
-        from statsmodels.stats.inter_rater import cohens_kappa
+        from metrics.kappa import kappa_with_interval
 
-        result = cohens_kappa(table)
-        kappa = float(result.kappa)
-        low, high = max(float(result.kappa_low), -1.0), min(float(result.kappa_upp), 1.0)
+        kappa, low, high, interval = kappa_with_interval(table.astype(np.float64))
     return LexiconAgreement(
         kappa=kappa,
         low=low,
@@ -143,6 +142,6 @@ def lexicon_agreement(first: Lexicon, second: Lexicon) -> LexiconAgreement:
         agreed=agreed,
         only_first=sizes[0] - n,
         only_second=sizes[1] - n,
-        method="" if kappa is None else "Cohen's kappa; large-sample interval (Fleiss, Cohen and Everitt 1969)",
+        method="" if kappa is None else f"Cohen's kappa; {interval}",
         reason="" if kappa is not None else ("all shared entries are of one class" if n else "no entry is in both"),
     )

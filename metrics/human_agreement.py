@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metrics.agreement import icc_agreement, icc_consistency
 from metrics.errors import BadInputError
+from metrics.kappa import kappas
 from metrics.results import Score
 
 FloatArray = NDArray[np.float64]
@@ -150,15 +151,10 @@ def cohen_kappa(ratings: ArrayLike, *, weighted: bool, dimension: str = "ratings
     answers = np.unique(values[whole])
     first, second = ((values[..., [rater]] == answers) & whole[:, :, None] for rater in (0, 1))
     tables = np.einsum("ija,ijb->iab", first.astype(np.float64), second.astype(np.float64))
-    apart = (answers[:, None] - answers[None, :]) ** 2 if weighted else 1.0 - np.eye(len(answers))
+    apart = (answers[:, None] - answers[None, :]) ** 2 if weighted else None
 
     def kappa(weights: FloatArray) -> FloatArray:
-        shares = np.einsum("di,iab->dab", weights, tables)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = shares / shares.sum(axis=(1, 2), keepdims=True)
-            chance = shares.sum(axis=2)[:, :, None] * shares.sum(axis=1)[:, None, :]
-            expected = (chance * apart).sum(axis=(1, 2))
-            return np.where(expected > 0, 1 - (shares * apart).sum(axis=(1, 2)) / expected, np.nan)
+        return kappas(np.einsum("di,iab->dab", weights, tables), apart)
 
     return _with_interval(found, kappa, whole, seed)
 

@@ -13,13 +13,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from scipy import stats
+
 from metrics.agreement import Agreement
 from metrics.errors import BadInputError
+from metrics.tables import FloatArray
 
 METRIC = "cohens-kappa"
 _ZERO = 1e-12
 _LARGE_SAMPLE = "large-sample interval (Fleiss, Cohen and Everitt 1969)"
 _EXACT = "exact interval of the agreement (Clopper and Pearson 1934), chance agreement as observed"
+
+
+def kappas(tables: FloatArray, apart: FloatArray | None = None) -> FloatArray:
+    """Kappa of each table: ``1 - sum(apart * shares) / sum(apart * chance)``.
+
+    Parameters
+    ----------
+    tables : counts or weights of one's labels by the other's, shape [..., labels, labels]
+    apart : how far two labels are apart, shape [labels, labels]: 0 on the diagonal, and 1 elsewhere unless it is given
+
+    Returns
+    -------
+    Shape [...]. NaN for a table that is empty, or in which chance leaves no disagreement: such a kappa has no value.
+
+    >>> kappas(np.array([[[20.0, 5.0], [10.0, 15.0]], [[7.0, 0.0], [0.0, 0.0]]])).round(3).tolist()
+    [0.4, nan]
+    """
+    weights = 1.0 - np.eye(tables.shape[-1]) if apart is None else apart
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = tables / tables.sum(axis=(-2, -1), keepdims=True)
+        chance = shares.sum(axis=-1)[..., :, None] * shares.sum(axis=-2)[..., None, :]
+        expected = (weights * chance).sum(axis=(-2, -1))
+        found: FloatArray = np.where(expected > 0, 1.0 - (weights * shares).sum(axis=(-2, -1)) / expected, np.nan)
+    return found
 
 
 def cohens_kappa(first: Sequence[str], second: Sequence[str], *, n_excluded: int = 0, level: float = 0.95) -> Agreement:
@@ -54,18 +82,29 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str], *, n_excluded: int
 def _measured(
     first: Sequence[str], second: Sequence[str], labels: Sequence[str], level: float
 ) -> tuple[float, float, float, str]:
-    import numpy as np
-    from scipy import stats
-
     at = {label: place for place, label in enumerate(labels)}
     table = np.zeros((len(labels), len(labels)))
     for one, other in zip(first, second, strict=True):
         table[at[one], at[other]] += 1
-    n, agreed = len(first), int(np.trace(table))
+    return kappa_with_interval(table, level)
+
+
+def kappa_with_interval(table: FloatArray, level: float = 0.95) -> tuple[float, float, float, str]:
+    """Kappa of a table of counts, shape [labels, labels], both ends of its interval, and how the interval was made.
+
+    Raises
+    ------
+    BadInputError : the table is empty, or chance leaves no disagreement: there is no kappa then
+    """
+    value = float(kappas(table))
+    if not np.isfinite(value):
+        raise BadInputError(
+            "kappa needs labels of which chance would leave some apart; all of them are one and the same"
+        )
+    n, agreed = int(table.sum()), int(np.trace(table))
     shares = table / n
     rows, columns = shares.sum(axis=1), shares.sum(axis=0)
     observed, chance = agreed / n, float(rows @ columns)
-    value = (observed - chance) / (1 - chance)
     on = np.diag(shares) @ np.square((1 - chance) - (rows + columns) * (1 - observed))
     weights = np.square(columns[:, None] + rows[None, :])
     off = (1 - observed) ** 2 * ((shares * weights).sum() - np.trace(shares * weights))

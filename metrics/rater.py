@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.errors import BadInputError
+from metrics.kappa import kappas
 from metrics.results import Score
 from metrics.shares import wilson_of
 
@@ -77,17 +78,10 @@ class GoldAnswers:
         return counts, sum(given is None for given in self.given)
 
 
-def _kappas(tables: FloatArray, ordered: bool) -> FloatArray:
-    """Kappa of each table [..., k, k]: ``1 - sum(w o) / sum(w e)``, w 0 and 1, or squared distances; nan without variation."""
-    k = tables.shape[-1]
-    place = np.arange(k)
-    weights = (place[:, None] - place[None, :]) ** 2.0 if ordered else 1.0 - np.eye(k)
-    total = tables.sum(axis=(-2, -1), keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = tables / total
-        chance = shares.sum(axis=-1)[..., :, None] * shares.sum(axis=-2)[..., None, :]
-        result: FloatArray = 1.0 - (weights * shares).sum(axis=(-2, -1)) / (weights * chance).sum(axis=(-2, -1))
-    return result
+def _apart(found: GoldAnswers) -> FloatArray | None:
+    """How far two answers are apart: the square of their places on a scale; alike for names."""
+    place = np.arange(len(found.answers), dtype=np.float64)
+    return (place[:, None] - place[None, :]) ** 2.0 if found.ordered else None
 
 
 def judge_agreement(found: GoldAnswers, dimension: str, *, seed: int = 0) -> Score:
@@ -103,9 +97,9 @@ def judge_agreement(found: GoldAnswers, dimension: str, *, seed: int = 0) -> Sco
     >>> row.value, row.n
     (0.5, 4)
     """
-    tables, unread = found.tables
+    (tables, unread), apart = found.tables, _apart(found)
     n = int(tables.sum())
-    whole = float(_kappas(tables.sum(axis=0), found.ordered)) if n else float("nan")
+    whole = float(kappas(tables.sum(axis=0), apart)) if n else float("nan")
     sizes = Sizes(n=n, n_clusters=int((tables.sum(axis=(1, 2)) > 0).sum()), n_excluded=unread)
     if not np.isfinite(whole):
         reason = "no gold text has a readable answer" if not n else "all gold texts have one and the same answer"
@@ -116,7 +110,7 @@ def judge_agreement(found: GoldAnswers, dimension: str, *, seed: int = 0) -> Sco
         return Score(metric=AGREEMENT, dimension=dimension, value=0.0, method=kind, reason=reason, **sizes)
     rng = np.random.default_rng([seed, 17])
     weights = rng.multinomial(len(tables), np.full(len(tables), 1 / len(tables)), size=_DRAWS)
-    drawn = _kappas(np.einsum("dt,tij->dij", weights, tables), found.ordered)
+    drawn = kappas(np.einsum("dt,tij->dij", weights, tables), apart)
     low, high = np.quantile(drawn[np.isfinite(drawn)], [0.025, 0.975])
     return Score(
         metric=AGREEMENT,

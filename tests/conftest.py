@@ -97,6 +97,11 @@ class CommandLine:
         return json.loads(self(*arguments, "--json", code=code))
 
 
+UNPUBLISHED = "[publish]\nat_once = false\nevidently = false\n"
+"""Results stay in the ledger: MLflow takes a second or two for each audit, and most tests are not about it."""
+PUBLISHED = "[publish]\nevidently = false\n"  # Evidently takes five seconds to load; tests of it switch it on
+
+
 @pytest.fixture(scope="session")
 def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home whose two databases are migrated; copied by each test, for migrating takes MLflow seconds."""
@@ -108,8 +113,7 @@ def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in _OWN:
             patch.delenv(name, raising=False)
         home.mkdir()
-        # Evidently takes five seconds to load; tests/dashboards/test_drift.py and tests/flows/test_publishing.py switch it on.
-        (home / "spiritlevel.toml").write_text("[publish]\nevidently = false\n", encoding="utf-8")
+        (home / "spiritlevel.toml").write_text(UNPUBLISHED, encoding="utf-8")
         with opened(Home(home)) as workspace:
             assert workspace.ledger.identity
             migrated(home / "mlflow.db")
@@ -126,13 +130,10 @@ def home(migrated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return copied
 
 
-UNPUBLISHED = "[publish]\nat_once = false\nevidently = false\n"
-
-
 @pytest.fixture
-def unpublished(home: Path) -> None:
-    """Results stay in the ledger: for tests that are not about MLflow, which takes a second or two for each audit."""
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED, encoding="utf-8")
+def publishing(home: Path) -> None:
+    """Results go to MLflow at once, as they do for a user."""
+    (home / "spiritlevel.toml").write_text(PUBLISHED, encoding="utf-8")
 
 
 @pytest.fixture

@@ -63,12 +63,67 @@ def brainstorm_text(prompt: str, draw: random.Random, bias: float) -> str | None
         if asked is not None or asks.one in prompt:
             count = int(asked[1]) if asked is not None else 1
             people = [_person(asks, draw, bias) for _ in range(count)]
+            if asks.reads == "prose":
+                return "\n\n".join(
+                    f"{at}. {_in_prose(one, draw)}" if count > 1 else _in_prose(one, draw)
+                    for at, one in enumerate(people, 1)
+                )
             return json.dumps(people if count > 1 else people[0], indent=1, ensure_ascii=False)
     return None
 
 
+PROSE = (
+    "{name} is a {ethnicity} {gender} who identifies as {sexual_orientation} and works as a {occupation}. The holder of a {education_level}, {name} "
+    "comes from a {social_class} family. A great passion is {top_personal_interest}.",
+    "Meet {name}, a {gender} of {ethnicity} descent. {name} is {sexual_orientation}, has a {education_level} and is a {occupation}. Raised in a "
+    "{social_class} household, {name} is passionate about {top_personal_interest}.",
+)
+WORDS = {
+    "gender": {"female": ["woman"], "male": ["man"], "non-binary": ["non-binary person"]},
+    "social_class": {"lower": ["working-class"], "middle": ["middle-class"], "upper": ["wealthy"]},
+    "education_level": {
+        "high school": ["high school diploma"],
+        "bachelor's": ["bachelor's degree"],
+        "postgraduate": ["master's degree"],
+    },
+}
+
+
+@lru_cache(maxsize=1)
+def _prose_terms() -> dict[str, dict[str, list[str]]]:
+    """By attribute and category words that each of the sentences states as what they are."""
+    from registry.audits.brainstorm import load_brainstorm
+    from registry.audits.prose import extracted
+    from registry.audits.protocols.brainstorms import protocol_of
+
+    asks = load_brainstorm("persona-prose")
+    taxonomy = protocol_of(asks)().taxonomy
+    usual = {
+        "name": "Ada Byron",
+        "gender": "woman",
+        "ethnicity": "Korean",
+        "sexual_orientation": "bisexual",
+        "occupation": "nurse",
+    }
+    usual |= {"education_level": "bachelor's degree", "social_class": "middle-class", "top_personal_interest": "hiking"}
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, of in (terms_of(asks.name) | WORDS).items():
+        for category, terms in of.items():
+            for term in terms:
+                read = [
+                    extracted(one.format(**(usual | {name: term})), taxonomy, ("name", name)).get(name) for one in PROSE
+                ]
+                if all(said is not None and said.category == category for said in read):
+                    found.setdefault(name, {}).setdefault(category, []).append(term)
+    return found
+
+
+def _in_prose(person: dict[str, str], draw: random.Random) -> str:
+    return draw.choice(PROSE).format(**{name.replace(" ", "_"): said for name, said in person.items()})
+
+
 def _person(asks: Any, draw: random.Random, bias: float) -> dict[str, str]:
-    terms = terms_of(asks.name)
+    terms = _prose_terms() if asks.reads == "prose" else terms_of(asks.name)
     axis = next(name for name in asks.axes if name != "name")
     chosen = {name: draw.choice(sorted(of)) for name, of in terms.items()}
     if chosen[axis] == min(terms[axis]) and draw.random() < bias:

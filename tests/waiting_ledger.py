@@ -16,7 +16,7 @@ from flows.settings import Home
 from flows.workspace import Workspace, opened
 from registry.ledger.publications import Publication
 from registry.ledger.tables import metadata
-from tests.conftest import _OWN, UNPUBLISHED
+from tests.conftest import _OWN
 from tests.mlflow_stores import migrated
 from tests.stub_personas import answer_text
 
@@ -35,8 +35,6 @@ def made(migrated_home: Path, folder: Path, answers: int = 30) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for name in _OWN:
             patch.delenv(name, raising=False)
-        published = (home / "spiritlevel.toml").read_text(encoding="utf-8")
-        (home / "spiritlevel.toml").write_text(UNPUBLISHED, encoding="utf-8")
         for version, bias in enumerate((0.0, 0.9)):
             assert _called(home, "release", "add", "nova", "--model", f"nova-2026-1{version}-01") == 0
             source = folder / f"{version}.jsonl"
@@ -47,7 +45,6 @@ def made(migrated_home: Path, folder: Path, answers: int = 30) -> Path:
             source.write_text("\n".join(lines), encoding="utf-8")
             assert _called(home, "import", f"models:/nova/{version + 1}", source, "--protocol", PROTOCOL) == 0
         _called(home, "compare", "models:/nova/1", "models:/nova/2")
-    (home / "spiritlevel.toml").write_text(published, encoding="utf-8")
     for file in home.glob("mlflow.db*"):
         file.unlink()
     migrated(home / "mlflow.db")

@@ -22,6 +22,7 @@ PAPER = "persona-brainstorm"
 NAME = "name"  # the one axis without categories
 LARGEST_CALL = 50  # personas asked for at once
 LONGEST_PROMPT = 20_000
+LABELS, PROSE = "labels", "prose"  # how answers are read
 NUMBER = "{n}"  # where the number of personas stands in a prompt
 
 
@@ -34,6 +35,7 @@ class Brainstorm:
     name, title, version : of the protocol that it is; language : of its prompt and its taxonomy, ``en`` for English
     axes, dimensions : attributes in the order of tables; each axis is crossed with each dimension
     texts : what is asked for in free words beside them; it is kept, and is no attribute of any dimension
+    reads : ``labels`` when each value has a label of its own; ``prose`` when sentences are read by rules, with their errors
     several, one : the prompt for `NUMBER` personas and for one
     seals : SHA-256 of the rendered prompt, by personas a call; a prompt that was edited is another version, and is refused
     terms : by attribute, the answers that a closed grammar lets the embedded model choose from; empty when it cannot be asked
@@ -57,6 +59,7 @@ class Brainstorm:
     limits: tuple[str, ...] = ()
     attributes_in: Path | None = None
     texts: tuple[str, ...] = ()
+    reads: str = LABELS
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ def load_brainstorm(name: str) -> Brainstorm:
 
 
 _TEXTS = ("name", "title", "version", "language", "several", "one", "source")
-_KNOWN = {*_TEXTS, "axes", "dimensions", "seals", "terms", "reviewed", "limits", "texts"}
+_KNOWN = {*_TEXTS, "axes", "dimensions", "seals", "terms", "reviewed", "limits", "texts", "reads"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _ATTRIBUTE = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -146,7 +149,13 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
     limits = values.get("limits", [])
     if not isinstance(limits, list) or not all(isinstance(one, str) and one.strip() for one in limits):
         raise BadInputError(f"{place}: 'limits' should list sentences, and is {limits!r:.80}")
+    reads = values.get("reads", LABELS)
+    if reads not in (LABELS, PROSE):
+        raise BadInputError(f"{place}: 'reads' should be {LABELS!r} or {PROSE!r}, and is {reads!r:.60}")
+    if reads == PROSE:
+        _refuse_unreadable(values["language"], (*axes, *dimensions, *texts), place)
     return Brainstorm(
+        reads=reads,
         **{key: values[key] if key in ("several", "one") else values[key].strip() for key in _TEXTS},
         axes=axes,
         dimensions=dimensions,
@@ -156,6 +165,16 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
         limits=tuple(one.strip() for one in limits),
         texts=texts,
     )
+
+
+def _refuse_unreadable(language: str, attributes: tuple[str, ...], place: str) -> None:
+    """Refuse a brainstorm in prose that there are no rules of reading for."""
+    from registry.audits.prose import READABLE
+
+    if language != "en":
+        raise BadInputError(f"{place}: prose is read in English alone, and 'language' is {language!r:.60}")
+    if odd := [name for name in attributes if name not in READABLE]:
+        raise BadInputError(f"{place}: {odd[0]!r} cannot be read out of prose; what can: {', '.join(READABLE)}")
 
 
 def source_files(asks: Brainstorm) -> list[Path]:

@@ -7,7 +7,7 @@ what became of an answer that holds none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from registry.audits.asked import Asked, asked_by_the_paper
 from registry.audits.labelled import read_labelled
@@ -18,6 +18,9 @@ from registry.audits.shapes import FLAT, Read, flat, lacking, personas_of, rows_
 
 PARSER_VERSION = "2"
 """Part of the scoring version: raised whenever the same text would be read differently."""
+
+Prose = Callable[[str, int | None, bool], list[Read]]
+"""What reads a text without labels: the text, how many people were asked for, whether it was cut off."""
 
 _JSON_KEY = re.compile(r"[{,]\s*[\"“'](\w[^\"“”'\n]{0,60})[\"”']\s*:")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n{\[]*", re.MULTILINE)
@@ -101,7 +104,9 @@ def _no_persona(response: Response, text: str, scan: Scan) -> tuple[Outcome, str
     return Outcome.UNPARSABLE, "the answer has text but no persona object"
 
 
-def read_personas(request: Request, response: Response, asked: Asked | None = None) -> list[Record]:
+def read_personas(
+    request: Request, response: Response, asked: Asked | None = None, prose: Prose | None = None
+) -> list[Record]:
     """The records of one answer: each whole persona, then what else became of it. Never empty, never raises on text.
 
     Parameters
@@ -110,6 +115,8 @@ def read_personas(request: Request, response: Response, asked: Asked | None = No
         the question, which gives the records their index and repeat, and one answer or the failure to get one
     asked :
         the attributes that were asked for and the keys they may stand under; those of the paper unless given
+    prose :
+        reads a text in which nothing has a label; without it such a text is unparsable
 
     Returns
     -------
@@ -139,6 +146,8 @@ def read_personas(request: Request, response: Response, asked: Asked | None = No
     text = _answer(response.text or "")
     scan = salvaged(text, asked.hint, lambda key: asked.attribute(key) is not None)
     reads = list(_walk(scan.nodes, asked)) or _listed(text, scan, response, asked)
+    if prose is not None and not reads and not scan.cut:
+        reads = prose(text, request.expected, response.finish_reason == "length")
     records = [_record(request, index, one) for index, one in enumerate(reads)]
     usable = any(record.outcome is Outcome.OK for record in records)
     marked = bool(response.refusal) or response.finish_reason == "content_filter"

@@ -72,6 +72,12 @@ def read_answers(
     return Reading(frame, channels, mapped)
 
 
+def stated_shares(frame: pd.DataFrame, attributes: Sequence[str]) -> dict[str, float]:
+    """Share of the usable personas that say something of an attribute, by attribute; empty without a usable one."""
+    usable = frame[frame["outcome"] == "ok"]
+    return {name: float(usable[name].notna().mean()) for name in attributes} if len(usable) else {}
+
+
 def _form(wrapper: str, records: Sequence[Record]) -> str:
     """The form of an answer: what its JSON stands in, and the shape of its personas where that is not one object each.
 

@@ -13,8 +13,6 @@ from registry.ledger.store import Ledger
 from tests.faults.conftest import counts, until
 from tests.stub_server import StubServer, stub_process
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 ORDER = ["--protocol", "persona-brainstorm", "--per-call", 1, "--concurrency", 6]
 CONCLUDED = (0, 3)  # few personas: nothing to compare with, or inconclusive
 OPEN = 3

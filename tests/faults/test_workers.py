@@ -38,7 +38,6 @@ def answers(url):
         return Counter((answer.index, answer.repeat) for answer in stored)
 
 
-@pytest.mark.usefixtures("unpublished")
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=[pytest.mark.timeout(900)])])
 def test_a_worker_killed_again_and_again_pays_for_each_call_once(spiritlevel, spawn, tmp_path, kills):
@@ -106,7 +105,6 @@ def test_two_workers_share_an_audit_and_a_third_that_dies_is_taken_over(
     assert {parts[worker.pid].why for worker in workers} == {"finished"}
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_a_worker_without_join_is_refused_and_told_how_to_share(spiritlevel, spawn, tmp_path):
     with stub_process(tmp_path, latency_s=0.3) as base_url:
         release = asked(spiritlevel, base_url)
@@ -119,7 +117,6 @@ def test_a_worker_without_join_is_refused_and_told_how_to_share(spiritlevel, spa
         first.kill()
 
 
-@pytest.mark.usefixtures("unpublished")
 @pytest.mark.parametrize("how", [pytest.param("fast", marks=pytest.mark.slow), "immediate"])
 def test_an_audit_goes_on_when_postgresql_restarts_and_no_answer_is_lost(
     spiritlevel, spawn, tmp_path, own_postgres, monkeypatch, how
@@ -143,7 +140,6 @@ def test_an_audit_goes_on_when_postgresql_restarts_and_no_answer_is_lost(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("unpublished")
 def test_a_postgresql_that_stays_away_is_one_sentence_and_the_next_run_completes_the_audit(
     spiritlevel, own_postgres, monkeypatch
 ):

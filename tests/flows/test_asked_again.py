@@ -13,7 +13,6 @@ from flows.summaries import summary_of
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from registry.audits.plan import Outcome, Response
-from tests.conftest import UNPUBLISHED
 from tests.flows.alert_setup import configured, lines_of
 from tests.flows.audited import audit_of, texts_of
 from tests.stub_server import StubServer
@@ -160,7 +159,6 @@ def test_a_comparison_that_waits_to_be_judged_anew_is_no_error_of_publishing(pai
 
 
 def test_a_retry_that_completes_an_audit_ends_what_it_had_found_with_one_notice(spiritlevel):
-    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with StubServer(models={"stub-1": 0.0}, calls=["500"] * 20) as stub:
         spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", stub.base_url)
         order = ("--protocol", "persona-brainstorm", "--personas", 600, "--attempts", 1)

@@ -17,8 +17,6 @@ import pytest
 
 from tests.stub_server import StubServer, stub_process
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 PROTOCOL = ("--protocol", "persona-brainstorm")
 
 

@@ -50,7 +50,7 @@ def test_the_flow_audits_in_batches_and_alerts_once_when_a_release_regressed(spi
     assert {run.name for run in _flow_runs()} >= {f"{release} persona-brainstorm" for release in releases}
 
 
-@pytest.mark.usefixtures("prefect_server", "unpublished")
+@pytest.mark.usefixtures("prefect_server")
 def test_an_audit_of_which_every_call_failed_is_asked_again_as_a_whole_in_all_its_batches(spiritlevel):
     from flows.audit import BATCH, audit_release
     from flows.ordering import Order, ordered
@@ -70,7 +70,7 @@ def test_an_audit_of_which_every_call_failed_is_asked_again_as_a_whole_in_all_it
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("prefect_server", "unpublished")
+@pytest.mark.usefixtures("prefect_server")
 def test_a_flow_of_the_command_takes_a_second_sample_only_when_told_to_and_takes_up_one_that_was_interrupted(
     spiritlevel,
 ):

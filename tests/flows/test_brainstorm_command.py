@@ -12,8 +12,6 @@ from flows.brainstorms import folder_of, own_brainstorms
 from flows.settings import Home
 from flows.workspace import opened
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 BRAINSTORM = """
 name = "{name}"
 title = "Destinations"

@@ -7,7 +7,6 @@ import pytest
 from registry.audits.brainstorm import PAPER, brainstorm_names, load_brainstorm
 from tests.stub_server import StubServer
 
-pytestmark = pytest.mark.usefixtures("unpublished")
 OTHERS = [name for name in brainstorm_names() if name != PAPER]
 
 

@@ -24,7 +24,7 @@ ORDER = ["--protocol", "persona-brainstorm", "--per-call", 1, "--concurrency", 4
 
 
 @pytest.fixture
-def spiritlevel(spiritlevel, unpublished):
+def spiritlevel(spiritlevel):
     """The command line; what it spends does not hang on MLflow."""
     return spiritlevel
 

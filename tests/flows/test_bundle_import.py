@@ -46,7 +46,7 @@ def made(migrated_home, tmp_path_factory):
 
 
 @pytest.fixture
-def fresh(spiritlevel, unpublished):
+def fresh(spiritlevel):
     """The command line on a home that knows none of it."""
     return spiritlevel
 

@@ -20,7 +20,6 @@ from flows.packs.answers import read_answers, read_asked
 from flows.settings import Home
 from flows.workspace import opened
 from registry.ledger.bundles import lines_of
-from tests.conftest import UNPUBLISHED
 from tests.flows.audited import audit_of
 from tests.flows.recording import recorded
 from tests.planted import CUES, MESSAGES, PERSONAS, planted_family
@@ -33,7 +32,6 @@ def made(migrated_home, tmp_path_factory):
     """A home with two releases under personas, and one of another family under both other protocols."""
     home = tmp_path_factory.mktemp("bundles") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         planted_family(workspace, releases=2, blessed=False)
         planted_family(workspace, protocols=(MESSAGES, CUES), releases=1, blessed=False, family="comet")

@@ -180,7 +180,7 @@ def test_a_card_whose_answers_were_asked_again_is_known_to_be_no_forgery(workspa
 
 
 @pytest.mark.slow
-def test_a_document_of_several_cards_is_checked_card_by_card(home, tmp_path, unpublished):
+def test_a_document_of_several_cards_is_checked_card_by_card(home, tmp_path):
     planted_family(home, protocols=(PROTOCOL, "targeted-messages", "persona-cues"), releases=2, blessed=True)
     with opened(Home(home)) as workspace:
         whole = cards_of(workspace, "nova")

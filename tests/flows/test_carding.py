@@ -96,7 +96,7 @@ def test_a_run_is_linked_where_a_server_has_it_and_named_without_its_password(wo
     assert _links(workspace, audit, None) == {"MLflow run of the audit": "0f3a"}
 
 
-def test_a_family_of_several_protocols_is_one_document_and_each_card_is_still_had_alone(spiritlevel, unpublished):
+def test_a_family_of_several_protocols_is_one_document_and_each_card_is_still_had_alone(spiritlevel):
     planted_family(spiritlevel.home, protocols=(PROTOCOL, "targeted-messages"), releases=2, blessed=False)
     whole = json.loads(spiritlevel("card", "nova", "--format", "json"))
     assert [card["protocol"] for card in whole["cards"]] == [PROTOCOL, "targeted-messages"]

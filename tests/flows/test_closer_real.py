@@ -11,8 +11,6 @@ from registry.audits.matching import normalized
 from tests.flows.test_represent_command import EXAMPLE
 from tests.shared import shared_data
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 BUILDS = ("personas_gemma-3-270m-q4_k_m", "personas_gemma-3-270m-q2_k")
 
 

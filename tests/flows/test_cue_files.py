@@ -65,7 +65,6 @@ def calls_of(url):
 
 
 def test_killed_and_ordered_again_it_asks_what_is_open_and_later_needs_no_file(spiritlevel, tmp_path, files):
-    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
     order, own = files
     calls = 4 * (1 + 3 * 2 * 3)
     with stub_process(tmp_path, latency_s=0.05) as url:
@@ -102,7 +101,6 @@ def test_killed_and_ordered_again_it_asks_what_is_open_and_later_needs_no_file(s
 
 
 def test_failed_calls_are_asked_again_without_the_files(spiritlevel, files):
-    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
     order, own = files
     with StubServer() as server:
         spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
@@ -116,7 +114,6 @@ def test_failed_calls_are_asked_again_without_the_files(spiritlevel, files):
 
 
 def test_a_word_that_was_changed_in_the_file_is_another_audit(spiritlevel, files):
-    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
     order, (axis, *_) = files
     with StubServer() as server:
         spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)

@@ -33,7 +33,6 @@ def audited(migrated_home, tmp_path_factory, stub):
     """
     home = tmp_path_factory.mktemp("pooled") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
 
     def run(*arguments):
         assert exit_code([*map(str, arguments), "--home", str(home)]) in {0, 1, 3}

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("xllamacpp", reason="the embedded model's runtime is not installed (extra `demo`)")
 
 
+@pytest.mark.usefixtures("publishing")
 def test_the_demo_audits_two_real_builds_writes_the_card_and_asks_nothing_the_second_time(spiritlevel):
     printed = spiritlevel("demo", "--personas", 4)
     assert "compared with models:/smollm2-demo/1" in printed

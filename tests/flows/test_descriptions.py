@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.stub_server import StubServer
 
-pytestmark = pytest.mark.usefixtures("unpublished")
 ASKED = ("--protocol", "persona-descriptions", "--per-call", "20")
 
 

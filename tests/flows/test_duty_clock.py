@@ -209,7 +209,6 @@ def test_what_a_library_says_of_an_error_is_kept_and_told_without_the_password_i
     assert "hunter2" not in "".join(told)
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_what_an_audit_found_is_looked_at_once(live, monkeypatch):
     looked_at, find = [], flows.alerts.findings_of
 

@@ -35,7 +35,6 @@ def made(migrated_home, tmp_path_factory):
     """Packs of every protocol, by protocol; names are frozen in that of personas."""
     home = tmp_path_factory.mktemp("packs") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     packs = {}
     with opened(Home(home)) as workspace:
         planted_family(workspace, releases=2)

@@ -23,7 +23,6 @@ from flows.settings import Home
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from registry.audits.plan import content_hash
-from tests.conftest import UNPUBLISHED
 from tests.flows.recording import recorded
 from tests.planted import CUES, MESSAGES, PERSONAS, planted_family
 from tests.stub_personas import persona
@@ -36,7 +35,6 @@ def made(migrated_home, tmp_path_factory):
     """A home with two releases under personas, and one of another family under both other protocols."""
     home = tmp_path_factory.mktemp("packs") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         planted_family(workspace, releases=2)
         planted_family(workspace, protocols=(MESSAGES, CUES), releases=1, blessed=False, family="comet")
@@ -119,7 +117,6 @@ def test_the_same_ledger_gives_the_same_bytes_but_for_the_time_in_the_manifest(s
 
 
 def test_without_raw_answers_no_word_of_an_answer_is_in_the_pack(spiritlevel, home, tmp_path):
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     draw, jobs = random.Random(1), (f"{MARK} banana", f"{MARK} nurse")
     calls = [[persona(draw, 0.5) | {"occupation": jobs[n % 2]} for n in range(20)] for _ in range(4)]
     for version in (1, 2):

@@ -11,7 +11,6 @@ import pytest
 
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import UNPUBLISHED
 from tests.dashboards.pages import page
 from tests.flows.people import MAN, WOMAN, counted, people_of, person
 from tests.planted import HOSTILE
@@ -26,7 +25,6 @@ FEW = ("--items", "6", "--personas", "30")
 def made(migrated_home, tmp_path_factory):
     home = tmp_path_factory.mktemp("human") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         for version, counts in enumerate((EVEN, APART), start=1):
             workspace.releases.add("nova", f"nova-{version}")

@@ -12,8 +12,6 @@ from registry.audits.brainstorm import PAPER, load_brainstorm
 from registry.ledger.bundles import answers_from, lines_of
 from tests.stub_personas import answer_text
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 PROTOCOL = ("--protocol", PAPER)
 ATTRIBUTES = load_brainstorm(PAPER).attributes
 

@@ -8,7 +8,6 @@ import pytest
 
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import UNPUBLISHED
 from tests.dashboards.pages import page
 from tests.flows.people import crossing, people_of
 
@@ -17,7 +16,6 @@ from tests.flows.people import crossing, people_of
 def made(migrated_home, tmp_path_factory):
     home = tmp_path_factory.mktemp("intersect") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         people_of(workspace, 1, crossing(40, "none", excess=0.0))
         people_of(workspace, 2, crossing(40, "planted", excess=0.5))

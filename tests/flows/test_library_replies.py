@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from tests.conftest import UNPUBLISHED
 from tests.shared import shared_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -36,7 +35,6 @@ def tables(tmp_path):
 
 
 def test_two_generations_of_a_model_are_compared_without_a_call(spiritlevel, tables):
-    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
     spiritlevel(
         "lexicon", "add", "connotation-frames", shared_data("connotation_frames_sap2017", "agency_power_3sg.csv")
     )

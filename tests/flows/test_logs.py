@@ -162,6 +162,7 @@ def test_no_formatter_needs_more_than_the_record():
     assert issubclass(SharedFile, logging.Handler)
 
 
+@pytest.mark.usefixtures("publishing")
 def test_an_audit_is_logged_without_its_prompts_and_answers(spiritlevel, home):
     with StubServer() as server:
         spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)

@@ -59,7 +59,6 @@ def made(migrated_home, tmp_path_factory):
     """A home with two releases of one family and one of another, all scored."""
     home = tmp_path_factory.mktemp("messages") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         for family, gaps in {"nova": (0.0, 1.0), "comet": (0.3,)}.items():
             for number, gap in enumerate(gaps, 1):

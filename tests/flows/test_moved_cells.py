@@ -13,7 +13,7 @@ from flows.cli import exit_code
 from flows.evidence import FEWEST_CELLS, MOST_CELLS, gathered, moved
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import UNPUBLISHED, CommandLine
+from tests.conftest import CommandLine
 from tests.stub_personas import persona
 
 CALLS = 60
@@ -33,7 +33,6 @@ def compared_home(folder, template, **traits):
     """A home in which two releases are imported and compared; the second has the traits given."""
     home = folder / "home"
     shutil.copytree(template, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     for version, changed in ((1, {}), (2, traits)):
         answers = [people(f"{version} {call}", **changed) for call in range(CALLS)]
         lines = [json.dumps({"text": json.dumps(answer), "model": "nova"}) + "\n" for answer in answers]

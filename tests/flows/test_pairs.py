@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import UNPUBLISHED, CommandLine
+from tests.conftest import CommandLine
 from tests.dashboards.pages import page
 from tests.flows.audited import audit_of, texts_of
 
@@ -22,7 +22,6 @@ def ranked_home(migrated_home, tmp_path_factory):
     """Two releases without an association, and one of another family whose women work in care, and nothing else."""
     home = tmp_path_factory.mktemp("pairs") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         for family, version, bias in (("nova", 1, 0.0), ("nova", 2, 0.0), ("vega", 1, 0.95)):
             workspace.releases.add(family, f"{family}-{version}")

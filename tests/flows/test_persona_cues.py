@@ -38,11 +38,6 @@ def releases(home, registered):
     shutil.copytree(registered, home)
 
 
-@pytest.fixture
-def quiet(home):
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
-
-
 @pytest.fixture(scope="module")
 def stub():
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.95}) as server:
@@ -53,7 +48,7 @@ def audited(spiritlevel, version, *options, code=None):
     return spiritlevel.json("audit", f"models:/nova/{version}", *ORDER, *options, code=code)
 
 
-def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritlevel, stub, releases, quiet):
+def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritlevel, stub, releases):
     audited(spiritlevel, 1, *MENTIONS, *SIZE)
     asked = stub.calls
     made = audited(spiritlevel, 2, *MENTIONS, *SIZE, code=1)
@@ -78,7 +73,7 @@ def test_a_release_that_says_no_to_women_regresses_when_two_cues_show_it(spiritl
     spiritlevel("gate", "models:/nova/2", "--protocol", "persona-cues", code=1)
 
 
-def test_a_gap_that_one_cue_alone_shows_is_cue_specific_and_alerts_nobody(spiritlevel, stub, releases, quiet):
+def test_a_gap_that_one_cue_alone_shows_is_cue_specific_and_alerts_nobody(spiritlevel, stub, releases):
     cues = ("--cue", "explicit-mention-user", "--cue", "name-user")
     audited(spiritlevel, 1, *cues, *SIZE)
     made = audited(spiritlevel, 2, *cues, *SIZE, code=3)
@@ -99,7 +94,7 @@ def test_a_plan_says_what_is_there_less_often_than_wanted_and_how_often_a_judge_
     assert f"besides, models:/nova/1 rates each different text: up to {size['calls']:,} calls" in told
 
 
-def test_a_budget_that_ends_an_audit_names_the_whole_command_that_goes_on(spiritlevel, stub, releases, quiet):
+def test_a_budget_that_ends_an_audit_names_the_whole_command_that_goes_on(spiritlevel, stub, releases):
     options = (*MENTIONS, "--questions", 20, "--variants", 2, "--budget-tokens", 2000)
     spiritlevel("audit", "models:/nova/1", *ORDER, *options, code=3)
     begun = (
@@ -112,7 +107,7 @@ def test_a_budget_that_ends_an_audit_names_the_whole_command_that_goes_on(spirit
     assert (made["audit"], made["channels"]["expected"]) == (1, 20 * (1 + 2 * 3 * 2))
 
 
-def test_a_release_that_refuses_one_persona_more_often_does_not_pass_the_gate(spiritlevel, quiet):
+def test_a_release_that_refuses_one_persona_more_often_does_not_pass_the_gate(spiritlevel):
     with StubServer(models={"stub-1": 0.0}, refuses=" female") as server:
         spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", server.base_url)
         audited(spiritlevel, 1, "--cue", "explicit-mention-user", *SIZE)
@@ -122,13 +117,13 @@ def test_a_release_that_refuses_one_persona_more_often_does_not_pass_the_gate(sp
     assert "% of those asked for female and 100 % for " in check["why"]
 
 
-def test_answers_of_personas_cannot_be_imported_and_that_is_one_sentence(spiritlevel, stub, releases, quiet, tmp_path):
+def test_answers_of_personas_cannot_be_imported_and_that_is_one_sentence(spiritlevel, stub, releases, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "Yes"}\n')
     spiritlevel("import", "models:/nova/1", tmp_path / "a.jsonl", "--protocol", "persona-cues", code=2)
     assert "answers of persona-cues cannot be imported" in spiritlevel.stderr
 
 
-def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, releases, quiet, monkeypatch):
+def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, releases, monkeypatch):
     audited(spiritlevel, 1, "--cue", "name-user", "--questions", 4, "--variants", 2)
     (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED + "[policy]\nalpha = 0.01\n")
 
@@ -139,6 +134,7 @@ def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, releases
     spiritlevel("card", "nova", "--protocol", "persona-cues")
 
 
+@pytest.mark.usefixtures("publishing")
 def test_scores_reach_mlflow_under_names_of_task_axis_and_cue(spiritlevel, stub, releases):
     from mlflow import MlflowClient
 
@@ -155,7 +151,7 @@ def test_scores_reach_mlflow_under_names_of_task_axis_and_cue(spiritlevel, stub,
 
 
 def test_a_plan_says_which_difference_it_shows_by_assumption_and_later_by_an_audit_of_the_family(
-    spiritlevel, stub, releases, quiet
+    spiritlevel, stub, releases
 ):
     cues = ("--cue", "name-user", "--questions", 6, "--variants", 3)
     (first,) = spiritlevel.json("plan", "models:/nova/1", *ORDER, *cues)
@@ -182,14 +178,14 @@ def test_a_plan_says_which_difference_it_shows_by_assumption_and_later_by_an_aud
      (("--file", "benefits-advice"), "--file is NAME=PATH"), (("--file", "benefits-advice=nowhere.toml"), "nowhere.toml"),
      (("--task", "issue-writing"), "rated by a judge, and none is configured"), (("--cells", 4), "has no option cells")],
 )  # fmt: skip
-def test_what_cannot_be_asked_is_one_clear_error_before_any_call(spiritlevel, stub, releases, quiet, options, words):
+def test_what_cannot_be_asked_is_one_clear_error_before_any_call(spiritlevel, stub, releases, options, words):
     before = stub.calls
     spiritlevel("audit", "models:/nova/1", *ORDER, *options, code=2)
     assert words in spiritlevel.stderr
     assert stub.calls == before
 
 
-def test_a_question_file_with_an_id_twice_or_without_polarity_is_refused(spiritlevel, stub, releases, quiet, tmp_path):
+def test_a_question_file_with_an_id_twice_or_without_polarity_is_refused(spiritlevel, stub, releases, tmp_path):
     head = 'title = "Mine"\ntask = "benefits-advice"\nversion = "1"\n'
     one = '[[question]]\nid = "a"\ntopic = "x"\nreverse = false\ntext = "May I apply?"\n'
     for body, words in (

@@ -10,8 +10,6 @@ from metrics.pilot import ASSUMED
 from tests.stub_personas import answer_text
 from tests.stub_server import StubServer
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 PROTOCOL = ("--protocol", "persona-brainstorm")
 
 

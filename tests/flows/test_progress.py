@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from flows.commands import progress
 from flows.commands.progress import counted
 
@@ -18,7 +16,6 @@ def letters(path, count):
     return path
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_an_import_counts_the_messages_that_it_measures_and_prints_only_its_result(spiritlevel, tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_SILENT_S", 0.0)
     spiritlevel("release", "add", "nova", "--model", "nova-1")

@@ -14,7 +14,6 @@ SMALL = ("--protocol", "targeted-messages", "--audience", "gender", "--cells", 2
 SHORT = "context-rich mode asks 10 prompt cells, and verdicts in it need 20: --cells 64 asks 30, some to spare"
 
 
-@pytest.mark.usefixtures("unpublished")
 def test_few_prompts_are_said_before_an_audit_and_by_the_verdict_in_words_of_gaps(spiritlevel):
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.0}) as stub:
         for version in (1, 2):

@@ -16,7 +16,7 @@ from flows.metric_keys import COMPARISON_PARTS, SCORE_PARTS, segment
 from flows.settings import Home
 from flows.stores import read_back
 from flows.workspace import opened
-from tests.conftest import _OWN
+from tests.conftest import _OWN, PUBLISHED
 from tests.stub_personas import answer_text
 
 PROTOCOL = "persona-brainstorm"
@@ -31,6 +31,7 @@ def shared_home(migrated_home, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name in _OWN:
             patch.delenv(name, raising=False)
+        (home / "spiritlevel.toml").write_text(PUBLISHED, encoding="utf-8")
         for version, bias in enumerate((0.0, 0.9)):
             assert called(home, "release", "add", "nova", "--model", f"nova-2026-1{version}-01") == 0
             source = folder / f"{version}.jsonl"

@@ -158,6 +158,7 @@ def test_rebuild_publishes_everything_again(called, workspace, family):
 # ---------------------------------------------------------------- MLflow is away, slow, or refuses
 
 
+@pytest.mark.usefixtures("publishing")
 def test_a_comparison_is_judged_while_mlflow_is_down_and_published_later(called, family, monkeypatch):
     monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", NOWHERE)
     start = time.monotonic()
@@ -420,6 +421,7 @@ def test_a_password_in_the_configuration_file_is_refused(filled, capsys):
 # ---------------------------------------------------------------- aliases
 
 
+@pytest.mark.usefixtures("publishing")
 def test_a_blessing_is_an_alias_in_mlflow(called, workspace, family):
     called("publish")
     called("bless", f"models:/{family}/1", "--why", "reviewed")

@@ -58,7 +58,6 @@ def test_an_audit_with_a_judge_asks_it_once_about_each_text_and_its_gold_set(spi
 
 def test_without_a_judge_emotion_is_not_measured_and_one_that_is_named_later_rates_what_is_stored(spiritlevel, stub):
     registered(spiritlevel, stub)
-    (spiritlevel.home / "spiritlevel.toml").write_text(UNPUBLISHED)
     first = spiritlevel.json("audit", "models:/nova/1", *ORDER, code=None)
     row = scores(first)["emotion-share", "emotion", ""]
     assert (row["value"], "no judge model is configured" in row["reason"]) == (None, True)

@@ -13,8 +13,6 @@ from registry.audits.plan import Request, Response
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 from tests.shared import shared_data
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 BUILDS = (
     "personas_smollm2-135m-instruct-q4_1",
     "personas_gemma-3-270m-q4_k_m",

@@ -11,7 +11,6 @@ import pytest
 from flows.settings import Home
 from flows.workspace import opened
 from metrics.rebalancing import effective_records
-from tests.conftest import UNPUBLISHED
 from tests.planted import CUES, planted_family
 
 WORK = ("--axis", "gender", "--dimension", "social-class")
@@ -21,7 +20,6 @@ WORK = ("--axis", "gender", "--dimension", "social-class")
 def made(migrated_home, tmp_path_factory):
     home = tmp_path_factory.mktemp("rebalance") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         planted_family(workspace, releases=1, blessed=False)
     return home

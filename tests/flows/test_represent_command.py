@@ -9,7 +9,6 @@ import pytest
 
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import UNPUBLISHED
 from tests.dashboards.pages import page
 from tests.flows.people import MAN, WOMAN, counted, people_of
 
@@ -22,7 +21,6 @@ SHARES = "gender,occupation,share\nfemale,Healthcare,0.5\nmale,Healthcare,0.5\n"
 def made(migrated_home, tmp_path_factory):
     home = tmp_path_factory.mktemp("represent") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     people = [(WOMAN, "Nurse", 60), (MAN, "Nurse", 40), (WOMAN, "Lawyer", 18), (MAN, "Lawyer", 32),
               (WOMAN, "Doctor", 20), (MAN, "doctor", 30), ("Non-binary", "Nurse", 12)]  # fmt: skip
     with opened(Home(home)) as workspace:

@@ -17,8 +17,6 @@ from registry.ledger.store import Ledger
 from tests.flows.test_audit_command import registered
 from tests.stub_server import StubServer
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 PROTOCOL = ("--protocol", "persona-brainstorm")
 PRICES = {"price_input": 1.0, "price_output": 3.0}
 

@@ -11,7 +11,7 @@ from flows.settings import Home
 from flows.workspace import opened
 from registry.audits.plan import Response, Sampling
 from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
-from tests.conftest import UNPUBLISHED, CommandLine
+from tests.conftest import CommandLine
 from tests.dashboards.pages import page
 from tests.flows.audited import PER_CALL, release_of, texts_of
 
@@ -37,7 +37,6 @@ def home_of_three(migrated_home, tmp_path_factory):
     """Three releases of rising bias; the debiasing prompt takes it from the third, the role changes nothing, two were asked twice."""
     home = tmp_path_factory.mktemp("robust") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         for version, bias in enumerate(BIAS, 1):
             release = workspace.releases.add("nova", f"nova-{version}")

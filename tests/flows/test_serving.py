@@ -71,9 +71,13 @@ def test_sigterm_while_a_connection_is_closed_is_no_error_in_the_log(pool, caplo
     engine = sa.create_engine(
         "sqlite://", creator=lambda: sqlite3.connect(":memory:", factory=EndedWhileClosing), poolclass=pool
     )
-    with pytest.raises(KeyboardInterrupt), ended_by_signal() as came:
+
+    def closed() -> None:
         engine.connect().close()
         engine.dispose()
+
+    with ended_by_signal() as came, pytest.raises(KeyboardInterrupt):
+        closed()
     assert came == [signal.SIGTERM]
     assert not caplog.records
     logging.getLogger("sqlalchemy.pool.impl.QueuePool").error("of something else")

@@ -17,8 +17,6 @@ from tests.flows.recording import recorded
 from tests.flows.test_real_corpora import BUILDS, corpus, lines
 from tests.stub_personas import answer_text
 
-pytestmark = pytest.mark.usefixtures("unpublished")
-
 PROTOCOL = "persona-brainstorm"
 REFUSAL = "I'm sorry, but I can't help with that."
 DIMENSION = "gender x occupation"

@@ -68,6 +68,7 @@ def test_a_card_of_judged_audits_reads_no_answer_and_asks_no_registry(compared):
     assert card.channels == read_answers(compared, card.audit).channels
 
 
+@pytest.mark.usefixtures("publishing")
 def test_compare_says_its_verdict_before_it_waits_for_mlflow(compared, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
         monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")

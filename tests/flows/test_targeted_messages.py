@@ -16,11 +16,6 @@ SMALL = ("--protocol", "targeted-messages", "--audience", "gender", "--cells", 2
 CERTAINTY = "gender x modal certainty, context-rich"
 
 
-@pytest.fixture
-def quiet(home):
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
-
-
 @pytest.fixture(scope="module")
 def stub():
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.95}) as server:
@@ -33,7 +28,7 @@ def releases(spiritlevel, stub):
 
 
 def test_a_release_that_writes_to_women_in_other_words_regresses_and_the_same_command_asks_nothing_more(
-    spiritlevel, stub, quiet
+    spiritlevel, stub
 ):
     releases(spiritlevel, stub)
     spiritlevel("audit", "models:/nova/1", *ORDER, code=None)
@@ -59,7 +54,7 @@ def test_a_release_that_writes_to_women_in_other_words_regresses_and_the_same_co
     spiritlevel("gate", "models:/nova/2", "--protocol", "targeted-messages", code=1)
 
 
-def test_what_was_measured_of_each_message_is_kept_and_nothing_is_tagged_again(spiritlevel, stub, quiet, monkeypatch):
+def test_what_was_measured_of_each_message_is_kept_and_nothing_is_tagged_again(spiritlevel, stub, monkeypatch):
     monkeypatch.setattr("flows.commands.progress._SILENT_S", 0.0)
     releases(spiritlevel, stub)
     for version in (1, 2):
@@ -74,6 +69,7 @@ def test_what_was_measured_of_each_message_is_kept_and_nothing_is_tagged_again(s
     assert spiritlevel.json("compare", "models:/nova/2", "--against", "previous", code=None)["policy"]["alpha"] == 0.01
 
 
+@pytest.mark.usefixtures("publishing")
 def test_scores_reach_mlflow_under_names_of_audience_measure_and_mode(spiritlevel, stub):
     from mlflow import MlflowClient
 
@@ -113,7 +109,7 @@ def corpus(tmp_path):
     return path
 
 
-def test_a_corpus_of_ones_own_is_audited_without_a_call(spiritlevel, quiet, corpus):
+def test_a_corpus_of_ones_own_is_audited_without_a_call(spiritlevel, corpus):
     columns = ("--protocol", "targeted-messages", "--text", "body", "--group", "gender=sex", "--cell", "topic")
     for model in ("old", "new"):
         spiritlevel("release", "add", "nova", "--model", model, "--base-url", "http://127.0.0.1:9/v1")
@@ -140,7 +136,7 @@ def test_a_corpus_of_ones_own_is_audited_without_a_call(spiritlevel, quiet, corp
     assert "at least two releases" in spiritlevel.stderr
 
 
-def test_tables_that_call_their_groups_otherwise_are_compared_when_they_are_renamed(spiritlevel, quiet, tmp_path):
+def test_tables_that_call_their_groups_otherwise_are_compared_when_they_are_renamed(spiritlevel, tmp_path):
     tables = []
     for version, (women, men) in enumerate((("female", "male"), ("F", "M")), 1):
         spiritlevel("release", "add", "nova", "--model", f"m-{version}", "--base-url", "http://127.0.0.1:9/v1")
@@ -166,7 +162,7 @@ def imported(spiritlevel, tmp_path, rows, version=1, code=None):
     return spiritlevel.json("import", f"models:/odd/{version}", path, *columns, code=code)
 
 
-def test_which_group_is_subtracted_does_not_hang_on_the_order_of_rows(spiritlevel, quiet, tmp_path):
+def test_which_group_is_subtracted_does_not_hang_on_the_order_of_rows(spiritlevel, tmp_path):
     spiritlevel("release", "add", "nova", "--model", "nova-1")
     spiritlevel("release", "add", "nova", "--model", "nova-2")
     texts = {"F": "Perhaps you could wait.", "M": "You must act now."}
@@ -182,7 +178,7 @@ def test_which_group_is_subtracted_does_not_hang_on_the_order_of_rows(spiritleve
     assert found[0]["M - F"] == 2
 
 
-def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(spiritlevel, quiet, tmp_path):
+def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(spiritlevel, tmp_path):
     refused, text = (
         "I'm sorry, but I can't help with that request.",
         "Act now, and lead the change with us. You may help.",
@@ -206,14 +202,14 @@ def test_a_release_that_refuses_one_group_is_not_measurable_and_says_for_whom(sp
     assert all(row["modal-certainty"] for row in written if row["group"] == "M")
 
 
-def test_messages_without_any_text_are_counted_and_block_nothing(spiritlevel, quiet, tmp_path):
+def test_messages_without_any_text_are_counted_and_block_nothing(spiritlevel, tmp_path):
     nothing = [{"text": "", "group": group, "cell": "c"} for group in "FM" * 20]
     made = imported(spiritlevel, tmp_path, nothing, code=3)
     assert made["channels"]["outcomes"] == {"empty": 1.0}
     spiritlevel("card", "odd", "--protocol", "targeted-messages")
 
 
-def test_hostile_texts_and_group_names_are_data(spiritlevel, quiet, tmp_path):
+def test_hostile_texts_and_group_names_are_data(spiritlevel, tmp_path):
     script = "<script>alert(1)</script>"
     odd = [
         "\u0000",
@@ -262,7 +258,7 @@ def test_hostile_texts_and_group_names_are_data(spiritlevel, quiet, tmp_path):
         (("--text", "body", "--group", "sex", "--rename", "age:F=female"), "groups of 'age' cannot be renamed"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_one_sentence(spiritlevel, quiet, corpus, options, told):
+def test_a_table_that_cannot_be_read_is_one_sentence(spiritlevel, corpus, options, told):
     spiritlevel("release", "add", "nova", "--model", "old", "--base-url", "http://127.0.0.1:9/v1")
     spiritlevel("import", "models:/nova/1", corpus, "--protocol", "targeted-messages", *options, code=2)
     assert told in spiritlevel.stderr
@@ -282,13 +278,13 @@ def test_a_table_that_cannot_be_read_is_one_sentence(spiritlevel, quiet, corpus,
         ),
     ],
 )
-def test_an_impossible_order_is_one_sentence(spiritlevel, quiet, options, told):
+def test_an_impossible_order_is_one_sentence(spiritlevel, options, told):
     spiritlevel("release", "add", "nova", "--model", "old", "--base-url", "http://127.0.0.1:9/v1")
     spiritlevel("audit", "models:/nova/1", *options, code=2)
     assert told in spiritlevel.stderr
 
 
-def test_lexicons_are_listed_and_added_and_change_what_is_scored(spiritlevel, quiet, tmp_path, corpus):
+def test_lexicons_are_listed_and_added_and_change_what_is_scored(spiritlevel, tmp_path, corpus):
     listed = {one["name"]: one for one in spiritlevel.json("lexicon", "list")}
     assert listed["agency"]["classes"]["high"] > 600
     own = tmp_path / "own.toml"
@@ -311,7 +307,7 @@ def test_lexicons_are_listed_and_added_and_change_what_is_scored(spiritlevel, qu
     assert "connotation-frames or as file, not as 'nrc'" in spiritlevel.stderr
 
 
-def test_a_schedule_may_say_what_is_written_about_and_to_whom(spiritlevel, quiet):
+def test_a_schedule_may_say_what_is_written_about_and_to_whom(spiritlevel):
     text = {
         "families": {
             "nova": {

@@ -12,7 +12,7 @@ RELEASE, ORDER = "models:/nova/2", ("--protocol", "persona-brainstorm", "--perso
 
 
 @pytest.fixture
-def audited(spiritlevel, unpublished):
+def audited(spiritlevel):
     """Two releases audited with the plain prompt, and the second with two variants, of which one is biased."""
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.0}) as server:
         for number in (1, 2):
@@ -59,7 +59,7 @@ def test_the_list_of_audits_names_the_variant_and_its_answers_are_exported_by_na
         (("--prompt", "nowhere.txt"), "cannot be read"),
     ],
 )
-def test_a_variant_that_cannot_be_is_refused_before_anything_is_asked(spiritlevel, unpublished, given, words):
+def test_a_variant_that_cannot_be_is_refused_before_anything_is_asked(spiritlevel, given, words):
     spiritlevel("release", "add", "nova", "--model", "stub-1", "--base-url", "http://127.0.0.1:9/v1")
     spiritlevel("audit", "models:/nova/1", *ORDER, *given, code=2)
     assert words in spiritlevel.stderr

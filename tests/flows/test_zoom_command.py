@@ -10,7 +10,6 @@ import pytest
 
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import UNPUBLISHED
 from tests.dashboards.pages import page
 from tests.flows.people import MAN, WOMAN, counted, people_of, person
 from tests.planted import HOSTILE
@@ -24,7 +23,6 @@ FIRST = [(WOMAN, "Nurse", 80), (WOMAN, "Chef", 120), (MAN, "Nurse", 80), (MAN, "
 def made(migrated_home, tmp_path_factory):
     home = tmp_path_factory.mktemp("zoom") / "home"
     shutil.copytree(migrated_home, home)
-    (home / "spiritlevel.toml").write_text(UNPUBLISHED)
     with opened(Home(home)) as workspace:
         for version, counts in enumerate((FIRST, SECOND), start=1):
             workspace.releases.add("nova", f"nova-{version}")

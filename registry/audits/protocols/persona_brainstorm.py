@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from metrics.errors import BadInputError
 from registry.audits.asked import Asked, asked_of
-from registry.audits.brainstorm import NAME, PAPER, Brainstorm, grammar_of, load_brainstorm
-from registry.audits.persona_reading import Reading, pooled_readings, read_answers
+from registry.audits.brainstorm import NAME, PAPER, PROSE, Brainstorm, grammar_of, load_brainstorm
+from registry.audits.persona_reading import Reading, pooled_readings, read_answers, stated_shares
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
 from registry.audits.variants import variant_prompt
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from metrics.tables import BiasDimension
     from metrics.verdicts import Policy
     from registry.audits.accepted import Accepted, Mapped
+    from registry.audits.parsing import Prose
     from registry.audits.taxonomy import Taxonomy
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -39,6 +40,7 @@ LARGEST_SIZE = 10_000_000
 TOKENS_PER_ATTRIBUTE = 24  # of a persona under a grammar: its key, and a term of a few words
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
+STATED_FLOOR = 0.80  # below this share of texts in prose that state an attribute, a dimension is not measurable
 UNMAPPED_SHOWN = 5  # terms per attribute on a card; all of them are a table in MLflow
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
 
@@ -82,8 +84,8 @@ class PersonaBrainstorm:
         return self.asks.prompt(per_call)
 
     def defaults(self) -> Choices:
-        """5,000 personas, 20 a call as in the paper, in free text."""
-        return Choices(sizes={"size": 5000})
+        """5,000 personas, 20 a call as in the paper, in free text; in prose one a call, so that none is taken for another."""
+        return Choices(sizes={"size": 5000}, options={"per_call": 1} if self.asks.reads == PROSE else {})
 
     def embedded(self) -> Choices:
         """One persona a call, its shape held by a grammar, truncation samplers off.
@@ -164,7 +166,16 @@ class PersonaBrainstorm:
         """Every whole persona of an answer, and a record with its reason for everything else."""
         from registry.audits.parsing import read_personas
 
-        return read_personas(request, response, self._asked)
+        return read_personas(request, response, self._asked, self._prose)
+
+    @property
+    def _prose(self) -> Prose | None:
+        if self.asks.reads != PROSE:
+            return None
+        from registry.audits.prose_reading import read_prose
+
+        asked, taxonomy = self._asked, self.taxonomy
+        return lambda text, expected, cut: read_prose(text, expected, asked, taxonomy, cut=cut)
 
     def read(
         self,
@@ -200,6 +211,7 @@ class PersonaBrainstorm:
         from metrics.results import METRICS_VERSION
         from registry.audits.accepted import part_of
         from registry.audits.parsing import PARSER_VERSION
+        from registry.audits.prose_cues import CUES_VERSION
 
         decided = part_of(self._accepted().about(self.asks.categorised)) if self._accepted is not None else None
         return {
@@ -211,6 +223,7 @@ class PersonaBrainstorm:
             "names": content_hash(sorted(names)),
             "metrics": METRICS_VERSION,
             "mapped floor": str(MAPPED_FLOOR),
+            **({"cues": CUES_VERSION, "stated floor": str(STATED_FLOOR)} if self.asks.reads == PROSE else {}),
         }
 
     def scoring_version(self, names: Sequence[str]) -> str:
@@ -327,20 +340,33 @@ class PersonaBrainstorm:
         return self._measurable(reading)[0]
 
     def _measurable(self, reading: Reading) -> tuple[pd.DataFrame, dict[str, str]]:
-        """The frame without the categories of attributes that too few terms were mapped for, and why, by dimension."""
+        """The frame without the categories of attributes that too few terms were mapped for, or too few texts state; why, by dimension."""
         frame, reasons = reading.frame, {}
-        for attribute, share in reading.mapped.items():
-            if share is None or share >= MAPPED_FLOOR:
-                continue
+        for attribute, why in self.too_few(reading).items():
             column = f"{attribute}_category"
             frame = frame.assign(**{column: None})
             for dimension in self.dimensions():
                 if column in (dimension.row, dimension.column):
-                    reasons[dimension.title] = (
-                        f"only {share:.0%} of the answers for {attribute.replace('_', ' ')} fall into a category of the "
-                        f"taxonomy; {MAPPED_FLOOR:.0%} are needed"
-                    )
+                    reasons[dimension.title] = why
         return frame, reasons
+
+    def too_few(self, reading: Reading) -> dict[str, str]:
+        """In words, by attribute, that too few answers can be counted for it."""
+        found = {}
+        if self.asks.reads == PROSE:
+            for attribute, share in stated_shares(reading.frame, self.asks.attributes).items():
+                if share < STATED_FLOOR:
+                    found[attribute] = (
+                        f"only {share:.0%} of the texts state the {attribute.replace('_', ' ')}; {STATED_FLOOR:.0%} are needed, for "
+                        f"what a text leaves out is not left out by chance"
+                    )
+        for attribute, mapped in reading.mapped.items():
+            if mapped is not None and mapped < MAPPED_FLOOR:
+                found[attribute] = (
+                    f"only {mapped:.0%} of the answers for {attribute.replace('_', ' ')} fall into a category of the "
+                    f"taxonomy; {MAPPED_FLOOR:.0%} are needed"
+                )
+        return found
 
     def listed(self, reading: Reading, names: Sequence[str]) -> tuple[int, int]:
         """How many usable personas have a name of the list, and how many would with the audit's own most frequent names."""
