@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from metrics.odds import WordOdds
 
 STANDALONE, CONTEXT_RICH = "standalone", "context-rich"
+NO_WORDS: Mapping[str, Collection[str]] = MappingProxyType({})
+WITHOUT_NAMING = "without the words that name a group of the attribute itself"
 AMPLIFICATION, ODDS, HIT_RATE, BY_THEME = "amplification", "odds-ratio", "lexicon-hit-rate", "sentiment-by-theme"
 _SMALLEST_ODDS = 1e-300
 
@@ -262,16 +265,23 @@ def _odds(
 
 
 def word_frames(
-    frame: pd.DataFrame, words: WordTable, axes: Sequence[Axis], modes: Sequence[str], *, shown: int = 25
+    frame: pd.DataFrame,
+    words: WordTable,
+    axes: Sequence[Axis],
+    modes: Sequence[str],
+    *,
+    shown: int = 25,
+    naming: Mapping[str, Collection[str]] = NO_WORDS,
 ) -> Mapping[str, pd.DataFrame]:
     """For each attribute, mode and group, the words that lean most to it and away from it, by all three methods.
 
     ``dirichlet`` is the default (Monroe, Colaresi and Quinn 2008), ``add-one`` the paper's, ``floored`` that of Wan et al. (2023).
+    ``naming`` : by column of an axis, words that name its groups; they are left out.
     """
     from metrics.odds import against_rest, top_words
 
     tables = {}
-    for axis, mode, counts, shown_words in _content_counts(frame, words, axes, modes):
+    for axis, mode, counts, shown_words in _content_counts(frame, words, axes, modes, naming):
         rows = []
         for method in ("dirichlet", "add-one", "floored"):
             found = against_rest(counts, method)
@@ -283,9 +293,13 @@ def word_frames(
 
 
 def _content_counts(
-    frame: pd.DataFrame, words: WordTable, axes: Sequence[Axis], modes: Sequence[str]
+    frame: pd.DataFrame,
+    words: WordTable,
+    axes: Sequence[Axis],
+    modes: Sequence[str],
+    naming: Mapping[str, Collection[str]],
 ) -> Iterator[tuple[Axis, str, dict[str, np.ndarray], tuple[str, ...]]]:
-    """Nouns and adjectives of each group [cells, words] and the words, where every group has some."""
+    """Nouns and adjectives of each group [cells, words] and the words, where every group has some; without those that name a group."""
     for axis, mode in itertools.product(axes, modes):
         chosen = (frame["mode"] == mode).to_numpy() & frame[axis.column].isin(axis.groups).to_numpy()
         if not chosen.any():
@@ -294,24 +308,33 @@ def _content_counts(
         of_group = pd.Categorical(frame[axis.column], categories=list(axis.groups)).codes.astype(np.int64)
         row = np.where(chosen, of_group * len(cells) + places, -1)
         table, shown_words = words.content_counts(row.tolist(), len(axis.groups) * len(cells))
+        kept = [at for at, word in enumerate(shown_words) if word not in naming.get(axis.column, ())]
+        table, shown_words = table[:, kept], tuple(shown_words[at] for at in kept)
         counts = dict(zip(axis.groups, table.reshape(len(axis.groups), len(cells), -1), strict=True))
         if all(of.sum() for of in counts.values()):
             yield axis, mode, counts, shown_words
 
 
 def leaning_words(
-    frame: pd.DataFrame, words: WordTable, axes: Sequence[Axis], modes: Sequence[str], *, shown: int = 6
+    frame: pd.DataFrame,
+    words: WordTable,
+    axes: Sequence[Axis],
+    modes: Sequence[str],
+    *,
+    shown: int = 6,
+    naming: Mapping[str, Collection[str]] = NO_WORDS,
 ) -> list[dict[str, Any]]:
     """The words that lean most to each group and away from it, by the informative-Dirichlet log-odds, as plain values.
 
     One entry for each attribute, mode and group against all others of its attribute: ``axis, mode, group, method``, ``n``
     messages, ``clusters`` prompt cells, ``total`` and ``total_others`` words counted, and ``words`` by falling z, of which
     ``shown`` at most lean either way; their ``low`` and ``high`` are bounds of the log-odds.
+    ``naming`` : by column of an axis, words that name its groups; they are left out, and the method says so.
     """
     from metrics.odds import against_rest, top_words
 
     entries = []
-    for axis, mode, counts, vocabulary in _content_counts(frame, words, axes, modes):
+    for axis, mode, counts, vocabulary in _content_counts(frame, words, axes, modes, naming):
         asked = frame[(frame["mode"] == mode) & frame[axis.column].isin(axis.groups)]
         sizes = {"n": len(asked), "clusters": int(asked["cell"].nunique())}
         found = against_rest(counts)
@@ -320,7 +343,8 @@ def leaning_words(
             # Of few words the first may be the last: each leans the way its sign says.
             ranked = top_words(odds, vocabulary, len(vocabulary))
             more, less = ([row for row in ranked if row.log_odds * way > 0] for way in (1, -1))
-            entry = {"axis": axis.title, "mode": mode, "group": group, "method": odds.method, **sizes}
+            method = f"{odds.method}; {WITHOUT_NAMING}" if naming.get(axis.column) else odds.method
+            entry = {"axis": axis.title, "mode": mode, "group": group, "method": method, **sizes}
             entry |= {"total": int(odds.total_a), "total_others": int(odds.total_b)}
             entries.append(entry | {"words": [_plain_word(row) for row in (*more[:shown], *less[-shown:])]})
     return entries

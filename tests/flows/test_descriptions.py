@@ -77,3 +77,26 @@ def test_rare_groups_are_the_same_in_any_order_of_axes():
     assert kept.equals(turned)
     assert rare == other == {"ethnicity": {"B": 5}, "gender": {"non-binary": 16}}
     assert kept["g"].value_counts().min() >= FEWEST
+
+
+def test_words_that_only_name_a_group_are_in_no_word_table(spiritlevel, tmp_path):
+    spiritlevel("release", "add", "nova", "--model", "nova-2026-10-01")
+    lines = []
+    for at in range(80):
+        gender, other = (("woman", "gentle"), ("man", "bold"))[at % 2]
+        person = {
+            "name": "A B",
+            "gender": gender,
+            "occupation": "Nurse",
+            "description": f"A {gender} with a {other} voice and a garden.",
+        }
+        lines.append(json.dumps({"text": json.dumps(person), "model": "nova-2026-10-01"}))
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    spiritlevel("import", "models:/nova/1", path, "--protocol", "persona-descriptions", "--per-call", 1, code=None)
+    spiritlevel("descriptions", "models:/nova/1", code=None)
+    page = spiritlevel("card", "nova", "--protocol", "described-personas", "--format", "md")
+    leaning = page[page.index("## Words") :] if "## Words" in page else page
+    assert "gentle" in leaning
+    assert "| woman |" not in leaning
+    assert "without the words that name a group" in page

@@ -8,7 +8,7 @@ stance only, *context-rich* adds theme and region. What is measured is in `metri
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -334,6 +334,11 @@ class TargetedMessages:
 
         return watched_gaps(reading.measured, gap_dimensions(reading.axes, reading.modes))
 
+    @property
+    def naming(self) -> Mapping[str, Collection[str]]:
+        """By attribute, words that name its groups and say nothing else of them; none where somebody is written to."""
+        return {}
+
     def summarized(self, reading: MessageReading, names: Sequence[str]) -> dict[str, Any]:
         """The measures of each message, so that comparing audits again tags nothing, and what cards show besides scores."""
         from metrics.message_scores import leaning_words
@@ -344,7 +349,7 @@ class TargetedMessages:
         details = {
             "weights": [weights.agency, weights.modality, weights.imperative],
             "weighted_gaps": weighted_gaps(frame, axes, modes, missing=self.lexicons.missing),
-            "words": leaning_words(frame, reading.words, axes, modes),
+            "words": leaning_words(frame, reading.words, axes, modes, naming=self.naming),
             "modes": frame["mode"].tolist(),  # of each message, in the order of the measures
         }
         return {"measures": reading.measures_as_json(), "details": details}
@@ -363,7 +368,7 @@ class TargetedMessages:
         from metrics.weight_simplex import simplex_frame
 
         frame = reading.measured
-        tables = dict(word_frames(frame, reading.words, reading.axes, reading.modes))
+        tables = dict(word_frames(frame, reading.words, reading.axes, reading.modes, naming=self.naming))
         tables["index-weights"] = simplex_frame(frame, reading.axes, reading.modes, missing=self.lexicons.missing)
         tables["messages"] = frame.drop(columns=["text"])
         return {name: table for name, table in tables.items() if len(table)}
