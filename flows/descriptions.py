@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import operator
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.concluding import Conclusion
 from flows.importing import import_answers
 from flows.persona_audits import persona_audit
 from flows.rebalancing_targets import SUFFIX
+from flows.staging import temporary_folder
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 
@@ -101,8 +100,8 @@ def _measured(
 ) -> tuple[Conclusion, bool]:
     from registry.ledger.message_files import MessageColumns
 
-    with tempfile.TemporaryDirectory(prefix="spiritlevel-descriptions-") as folder:
-        file = Path(folder) / "descriptions.jsonl"
+    with temporary_folder("descriptions") as folder:
+        file = folder / "descriptions.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         columns = MessageColumns(text="text", groups={name: name for name in names}, cell="call")
         return import_answers(workspace, release, str(file), MEASURED, columns=columns, tell=tell)

@@ -84,16 +84,9 @@ def planned(
     workspace: Workspace,
     previous: ModelRelease | None,
     current: ModelRelease,
-    protocol: str,
+    order: Order,
     *,
-    size: int | None = None,
     change: float | None = None,
-    per_call: int | None = None,
-    cells: int | None = None,
-    repeats: int | None = None,
-    domain: str | None = None,
-    audiences: Sequence[str] | None = None,
-    modes: Sequence[str] | None = None,
     concurrency: int = 8,
     wh_per_1k_tokens: float | None = None,
     policy: Policy | None = None,
@@ -102,9 +95,9 @@ def planned(
 
     Parameters
     ----------
-    size : personas a release; default that of an audit. change : of the normalized score; default the policy's
-        smallest change that matters, of messages that of `flows.gap_planning.wanted_change`. per_call : personas a call
-    cells, repeats, domain, audiences, modes : of messages, as an audit takes them
+    order : the audit, as it would be ordered: protocol, size, personas a call, and what messages are about
+    change : of the normalized score; default the policy's smallest change that matters, of messages that of
+        `flows.gap_planning.wanted_change`
     concurrency : calls at the same time; wh_per_1k_tokens : energy of 1,000 tokens, as somebody measured it
     policy : how the comparison will be judged; default that of the family
 
@@ -114,7 +107,7 @@ def planned(
         For the same release twice, a protocol without bias dimensions, and numbers that mean nothing.
     """
     policy = policy or workspace.home.policy(current.family)
-    instrument = workspace.protocol(protocol)
+    instrument = workspace.protocol(order.protocol)
     if change is None:
         change = _default_change(instrument.unit, policy)
     if not _SMALLEST <= change <= _LARGEST:
@@ -122,23 +115,15 @@ def planned(
             f"a planned change of the normalized score is between {_SMALLEST:g} and {_LARGEST:g}, got {change:g}; most scores "
             f"lie between 0 and 2"
         )
-    if per_call is not None and per_call < 1:
-        raise BadInputError(f"a call asks for at least 1 persona, got {per_call}")
+    if order.per_call is not None and order.per_call < 1:
+        raise BadInputError(f"a call asks for at least 1 persona, got {order.per_call}")
     _check(previous, current, concurrency, wh_per_1k_tokens)
-    order = Order(
-        protocol=protocol,
-        size=size,
-        per_call=per_call,
-        cells=cells,
-        repeats=repeats,
-        domain=domain,
-        audiences=tuple(audiences) if audiences else None,
-        modes=tuple(modes) if modes else None,
-    )
     if instrument.unit == "messages":
         return _of_messages(workspace, previous, current, order, change, concurrency, wh_per_1k_tokens, policy)
     if not hasattr(instrument, "dimensions"):
-        raise BadInputError(f"{protocol} has no bias dimensions, and only audits of bias dimensions can be planned")
+        raise BadInputError(
+            f"{order.protocol} has no bias dimensions, and only audits of bias dimensions can be planned"
+        )
     releases = [release for release in (previous, current) if release is not None]
     plans = [plan_of(workspace, release, order) for release in releases]
     asked, each = plans[-1].size, per_call_of(plans[-1])
@@ -163,7 +148,7 @@ def planned(
     return PlannedAudit(
         previous=previous.uri if previous else None,
         current=current.uri,
-        protocol=protocol,
+        protocol=order.protocol,
         unit=instrument.unit,
         size=asked,
         per_call=each,

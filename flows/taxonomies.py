@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from flows.settings import Home
 
 
+_PATIENCE_S = 2
+
+
 def file_of(home: Home) -> Path:
     """Where this home keeps what was accepted; the file can be handed to another team as it is."""
     return home.path / "taxonomy" / "accepted.toml"
@@ -54,24 +57,21 @@ def added(home: Home, decisions: Iterable[Decision], *, by: str) -> tuple[Accept
     plain("who", by, "--by")
     if not by.strip():
         raise BadInputError("--by is empty; give the name of the person who takes these decisions in")
+    from filelock import FileLock, Timeout
+
     path = file_of(home)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
     try:
-        with part.open("x", encoding="utf-8") as file:
+        with FileLock(f"{path}.lock", timeout=_PATIENCE_S):  # the system frees it when a process dies
             before = accepted_of(home)
             at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
             now = before.with_version(decisions, by=by.strip(), at=at)
-            file.write(now.text())
-    except FileExistsError:
+            if now is not before:
+                part = path.with_suffix(".part")
+                part.write_text(now.text(), encoding="utf-8")  # over what a killed process left
+                part.replace(path)
+    except Timeout:
         raise BadInputError(
-            f"somebody else adds decisions right now; try again, or remove {part} if nobody does"
+            f"somebody else has been adding decisions to {path.name} for {_PATIENCE_S} seconds; try again"
         ) from None
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    if now is before:
-        part.unlink()
-    else:
-        part.replace(path)
     return before, now

@@ -20,7 +20,7 @@ from flows.bundles.manifest import (
     Member,
     Occasion,
 )
-from flows.bundles.writing import placed, refuse_place
+from flows.bundles.writing import placed, refuse_taken
 from flows.energy import provider_of
 from flows.packs.answers import write_answers, write_messages
 from flows.redaction import without_secrets
@@ -94,7 +94,7 @@ def make_bundle(
     ------
     BadInputError : the place cannot be written, or is taken
     """
-    refuse_place(place)
+    refuse_taken(place)
     ledger, tally = workspace.ledger, _Tally()
     with placed(place) as writer:
         write_messages(writer, FOLDER, tally.messages_of(ledger.sealed_messages(audit.id)))

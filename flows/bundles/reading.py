@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -29,6 +27,7 @@ from flows.bundles.manifest import (
 )
 from flows.bundles.writing import SEAL, SEAL_BYTES, digest_of
 from flows.packs.checking import walked
+from flows.staging import temporary_folder
 from metrics.errors import BadInputError
 
 LONGEST_LINE = 64_000_000
@@ -71,18 +70,9 @@ def opened_bundle(path: Path) -> Iterator[Bundle]:
     if folder:
         yield Bundle(_checked_folder(path), path / FOLDER)
         return
-    with _temporary() as place:
+    with temporary_folder("bundle") as place:
         manifest = _unpacked(path, place)
         yield Bundle(manifest, place / FOLDER)
-
-
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    place = Path(tempfile.mkdtemp(prefix="spiritlevel-bundle-"))
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 # ---------------------------------------------------------------- folders

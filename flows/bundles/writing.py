@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flows.bundles.manifest import FILES, MOST_TIMES, NAME, ROOMY
-from flows.packs.writing import PackWriter, refuse_target, stage_beside
-from metrics.errors import BadInputError
+from flows.packs.writing import PackWriter
+from flows.staging import refuse_place, stage_beside
 
 SUFFIX = ".zip"
 SEAL = b"spiritlevel bundle; SHA-256 of everything before this line: "
@@ -21,34 +21,15 @@ _PIECE = 1 << 20
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same bundle is the same file, whenever it is written
 
 
-def refuse_place(place: Path) -> None:
-    """Refuse, before long work, a place where no bundle can be put.
-
-    Raises
-    ------
-    BadInputError : something is there already, or it cannot be made
-    """
-    if place.suffix.lower() != SUFFIX:
-        refuse_target(place)
-        return
-    try:
-        if place.is_symlink() or place.exists():
-            raise BadInputError(
-                f"{place} is there already, and a bundle is never written over another; name a new file"
-            )
-        parent = place.absolute().parent
-        if not parent.is_dir():
-            raise BadInputError(f"{place} cannot be made: there is no folder {parent}; make it, or name another file")
-        if not os.access(parent, os.W_OK):
-            raise BadInputError(f"{place} cannot be made: {parent} is read-only; name another file")
-    except (OSError, ValueError) as error:
-        raise BadInputError(f"{place} cannot be made: {error}") from error
+def refuse_taken(place: Path) -> None:
+    """Refuse, before long work, a place where no bundle can be put; see `flows.staging.refuse_place`."""
+    refuse_place(place, "file" if place.suffix.lower() == SUFFIX else "folder")
 
 
 @contextmanager
 def placed(place: Path) -> Iterator[PackWriter]:
     """A bundle to write, which is at its place when the block ends, or not at all; the block writes the manifest last."""
-    refuse_place(place)
+    refuse_taken(place)
     with stage_beside(place) as stage:
         made = stage / "bundle"
         made.mkdir()

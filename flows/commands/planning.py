@@ -120,20 +120,26 @@ def plan(
     with workspace_of(home) as workspace:
         first = workspace.releases.find(previous)
         second = workspace.releases.find(current) if current else None
+        named = list(filter(None, (first, second)))
+        order = Order(
+            protocol=protocol,
+            size=size,
+            per_call=per_call,
+            cells=cells,
+            repeats=repeats,
+            domain=domain,
+            audiences=tuple(audience) if audience else None,
+            modes=tuple(mode) if mode else None,
+            tasks=tuple(task) if task else None,
+            axes=tuple(axis) if axis else None,
+            cues=tuple(cue) if cue else None,
+            questions=questions,
+            variants=variants,
+            samples=samples,
+            files=named_files(file) if file else None,
+            paper=paper or None,
+        )
         if workspace.protocol(protocol).unit == "answers":
-            order = Order(
-                protocol=protocol,
-                size=size,
-                tasks=tuple(task) if task else None,
-                axes=tuple(axis) if axis else None,
-                cues=tuple(cue) if cue else None,
-                questions=questions,
-                variants=variants,
-                samples=samples,
-                files=named_files(file) if file else None,
-                paper=paper or None,
-            )
-            named = list(filter(None, (first, second)))
             sizes = [planned_cues(workspace, one, order, concurrency=concurrency, reach=True) for one in named]
             there = looked_up(workspace, named, order, reuse, earlier=reuse_earlier)
             if json:
@@ -145,29 +151,12 @@ def plan(
             workspace,
             first if second else None,
             second or first,
-            protocol,
-            size=size,
+            order,
             change=change,
-            per_call=per_call,
-            cells=cells,
-            repeats=repeats,
-            domain=domain,
-            audiences=audience,
-            modes=mode,
             concurrency=concurrency,
             wh_per_1k_tokens=wh_per_1k_tokens,
         )
-        order = Order(
-            protocol=protocol,
-            size=size,
-            per_call=per_call,
-            cells=cells,
-            repeats=repeats,
-            domain=domain,
-            audiences=tuple(audience) if audience else None,
-            modes=tuple(mode) if mode else None,
-        )
-        there = looked_up(workspace, list(filter(None, (first, second))), order, reuse, earlier=reuse_earlier)
+        there = looked_up(workspace, named, order, reuse, earlier=reuse_earlier)
         if json:
             print_json(with_reuse([plan_as_json(result)], there)[0])
         else:

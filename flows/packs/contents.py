@@ -11,9 +11,10 @@ from flows.brainstorms import folder_of as brainstorms_of
 from flows.brainstorms import own_files
 from flows.packs.answers import Served, write_answers, write_messages
 from flows.packs.tables import COMPARISON_COLUMNS, SCORE_COLUMNS, TEST_COLUMNS, csv_text, rows_of_tests, score_rows
-from flows.packs.writing import PackWriter, file_name
+from flows.packs.writing import PackWriter
 from flows.redaction import without_secrets
 from flows.scoring import SCORING_SEED, scored, scores_of
+from flows.staging import file_name
 from flows.taxonomies import file_of as accepted_file
 from flows.workspace import Workspace
 from registry.audits.brainstorm import source_files

@@ -11,8 +11,9 @@ from pathlib import Path
 from flows.packs.contents import Packed, pack_audit
 from flows.packs.manifest import Manifest
 from flows.packs.readme import readme
-from flows.packs.writing import file_name, finish, refuse_target, staged
+from flows.packs.writing import finish, staged
 from flows.scoring import finished
+from flows.staging import file_name, refuse_place
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.ledger.values import Audit
@@ -41,7 +42,7 @@ def make_pack(
     ------
     BadInputError : there is no finished audit, or the folder cannot be made or is not empty
     """
-    refuse_target(folder)
+    refuse_place(folder, "folder")
     audits = _audits(workspace, release, protocol)
     product = importlib.metadata.version("spiritlevel")
     with staged(folder) as writer:

@@ -6,8 +6,8 @@ import dataclasses
 import json
 import math
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from flows.packs.contents import AUDIT_SCHEMA
 from flows.packs.making import libraries
 from flows.packs.tables import SCORE_COLUMNS, read_scores, score_rows
 from flows.settings import CONFIGURATION, Configuration, Home, silence
+from flows.staging import temporary_folder
 from flows.workspace import Workspace, opened
 from metrics.errors import BadInputError
 from registry.audits.plan import AuditPlan
@@ -133,27 +134,16 @@ _OWN = (("own-lexicons", "lexicons"), ("own-taxonomy", "taxonomy"), ("own-brains
 """Folders of a pack with what a user brought, and where a home has them."""
 
 
-class _home:  # noqa: N801 - used like a function
+@contextmanager
+def _home(folder: Path, about: Mapping[str, Any]) -> Iterator[Home]:
     """A home folder with the settings and lexicons that a pack was scored with; it goes away again."""
-
-    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
-        self._folder, self._settings = folder, about["settings"]
-
-    def __enter__(self) -> Home:
-        self._path = Path(tempfile.mkdtemp(prefix="spiritlevel-verify-"))
-        try:
-            given = Configuration.model_validate({**self._settings, "publish": {"at_once": False, "evidently": False}})
-            (self._path / CONFIGURATION).write_text(_toml(given), encoding="utf-8")
-            for own, place in _OWN:
-                if (self._folder / "used" / own).is_dir():
-                    shutil.copytree(self._folder / "used" / own, self._path / place)
-        except BaseException:
-            self.__exit__()
-            raise
-        return _PackHome(self._path)
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._path, ignore_errors=True)
+    with temporary_folder("verify") as path:
+        given = Configuration.model_validate({**about["settings"], "publish": {"at_once": False, "evidently": False}})
+        (path / CONFIGURATION).write_text(_toml(given), encoding="utf-8")
+        for own, place in _OWN:
+            if (folder / "used" / own).is_dir():
+                shutil.copytree(folder / "used" / own, path / place)
+        yield _PackHome(path)
 
 
 def _toml(given: Configuration) -> str:

@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flows.packs.answers import write_answers
-from flows.packs.writing import PackWriter, file_name, staged
+from flows.packs.writing import PackWriter, staged
 from flows.settings import Home
+from flows.staging import file_name
 from flows.workspace import opened
 from metrics.errors import BadInputError
 from registry.audits.plan import content_hash

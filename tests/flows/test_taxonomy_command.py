@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
 import shutil
+import signal
 
 import pytest
 
 from flows.commands.errors import USER_ERRORS
 from flows.scoring import scored
 from flows.settings import Home
-from flows.taxonomies import accepted_of, file_of
+from flows.taxonomies import accepted_of, added, file_of
 from flows.workspace import opened
 from tests.conftest import UNPUBLISHED, CommandLine
 from tests.flows.people import MAN, WOMAN, counted, people_of, person
@@ -183,16 +185,32 @@ def test_a_file_that_cannot_be_taken_is_refused_in_one_sentence_and_changes_noth
     assert accepted_of(Home(home)).versions == ()
 
 
-def test_two_who_accept_at_once_are_kept_apart(command, home, tmp_path):
-    part = file_of(Home(home)).with_suffix(".part")
-    part.parent.mkdir()
-    part.touch()
+def _adds_for_ever(folder):
+    """Stand in the middle of adding decisions, with half a file written, until somebody kills it."""
+
+    def standing():
+        file_of(Home(folder)).with_suffix(".part").write_text("half a fi")
+        (folder / "stands").touch()
+        signal.pause()
+        yield
+
+    added(Home(folder), standing(), by="Ada")
+
+
+def test_two_who_accept_at_once_are_kept_apart_and_a_killed_one_blocks_nobody(command, home, tmp_path):
     file = written(tmp_path / "terms.csv", [row()])
+    child = multiprocessing.get_context("spawn").Process(target=_adds_for_ever, args=(home,))
+    child.start()
+    while not (home / "stands").exists():
+        assert child.is_alive()
+        child.join(0.05)
     command("taxonomy", "accept", file, "--by", "Grace", code=2)
-    assert "somebody else adds decisions right now" in command.stderr.replace("\n", " ")
-    part.unlink()
+    assert "somebody else has been adding decisions" in command.stderr.replace("\n", " ")
+    child.kill()
+    child.join(60)
+    assert child.exitcode == -signal.SIGKILL
     assert command.json("taxonomy", "accept", file, "--by", "Grace")["version"] == 1
-    assert not part.exists()
+    assert not file_of(Home(home)).with_suffix(".part").exists()
 
 
 @pytest.mark.parametrize(
