@@ -15,7 +15,7 @@ from dashboards.score_rows import ScoreRows
 from metrics.results import VERDICTS, Comparison, Score
 from registry.audits.channels import Channels
 from registry.audits.plan import content_hash
-from registry.ledger.values import Audit, Erratum, Origin
+from registry.ledger.values import Audit, Erratum, HumanRecord, Origin
 from registry.releases import ModelRelease
 
 TOP_1 = "top-1-share"
@@ -153,6 +153,7 @@ class ModelCard:
     product_version, made_at : of the program that made the card, and when (ISO, with time zone)
     errata : on cards of the family up to this release, oldest first
     origins : where answers came from that were not asked for here
+    human_checks : what people said who rated this audit blindly beside another one, oldest first
     links : where the evidence is: label -> MLflow run id or address
     details : what a card of messages shows besides the scores
     instrument : how the protocol is told; content_warning, limits : of the instrument, and what there is to say besides
@@ -196,6 +197,7 @@ class ModelCard:
     details: MessageDetails = dataclasses.field(default_factory=MessageDetails)
     errata: tuple[Erratum, ...] = ()
     origins: tuple[Origin, ...] = ()
+    human_checks: tuple[HumanRecord, ...] = ()
     links: Mapping[str, str] = dataclasses.field(default_factory=dict)
     instrument: Instrument = PERSONA_BRAINSTORM
     content_warning: str = PERSONA_BRAINSTORM.content_warning

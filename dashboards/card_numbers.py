@@ -14,7 +14,7 @@ from registry.ledger.values import Change
 _SCORE = ("value", "low", "high", "severity")
 _CHANGE = ("delta", "low", "high", "qvalue", "qvalue_up", "verdict")
 #: What of a card's JSON says nothing of what it says: when and where it was made, published and corrected.
-_PASSING = frozenset({"made_at", "product_version", "links", "errata", "energy", "reference"})
+_PASSING = frozenset({"made_at", "product_version", "links", "errata", "human_checks", "energy", "reference"})
 
 Numbers = Mapping[str, float | str | None]
 

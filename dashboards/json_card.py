@@ -27,7 +27,8 @@ def json_text(card: ModelCard) -> str:
 
 def document(card: ModelCard) -> dict[str, Any]:
     """The card as plain values."""
-    return {
+    people = {"human_checks": [one.as_json() for one in card.human_checks]} if card.human_checks else {}
+    return people | {
         "schema": SCHEMA,
         "family": card.family,
         "protocol": card.protocol,

@@ -22,7 +22,7 @@ from flows.summaries import Summary, stored_summary, summarized, summary_of
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.results import Score
-from registry.ledger.values import Audit, StoredComparison
+from registry.ledger.values import Audit, HumanRecord, StoredComparison
 from registry.releases import ModelRelease
 from registry.stores import without_passwords
 
@@ -123,6 +123,7 @@ def made_card(workspace: Workspace, basis: Basis) -> tuple[ModelCard, frozenset[
         details=MessageDetails.from_json(current.summary.details),
         energy=energy_of(newest.release, current.summary.channels, newest.source, provider_among(origins)),
         origins=origins,
+        human_checks=_people(workspace, newest, basis.made_at),
         uneven=unevenly_answered(current.scores, current.summary.channels, told, basis.policy),
         scoring_parts=basis.scoring_parts or asked.scoring_parts(current.names),
         product_version=basis.made_by,
@@ -176,6 +177,14 @@ def _side(workspace: Workspace, audit: Audit) -> _Side:
     summary = summary_of(workspace, known)
     names = frozen.names if frozen is not None else ()
     return _Side(audit=workspace.ledger.audit(audit.id), scores=scores, summary=summary, names=names)
+
+
+def _people(workspace: Workspace, audit: Audit, until: str | None) -> tuple[HumanRecord, ...]:
+    """What people said of an audit, as far as it was known then; None is now."""
+    from flows.human_record import newest_of_each
+
+    known = workspace.ledger.human_checks(audit.id)
+    return newest_of_each(one for one in known if until is None or one.made_at <= until)
 
 
 def _builds(*releases: ModelRelease | None) -> list[str]:

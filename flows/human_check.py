@@ -13,6 +13,7 @@ from flows.human_sheets import Answer, digest_on, read_sheet
 from flows.settings import Home
 from metrics.errors import BadInputError
 from metrics.results import Score
+from registry.audits.plan import content_hash
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,7 @@ class HumanCheck:
 
     Parameters
     ----------
-    digest : of the key; raters : whose sheets came; share : of judgements that call the second release the more biased one
+    digest : of the key; sheets : of the answers of each sheet; raters : whose sheets came; share : of judgements that call the second release the more biased one
     severity : mean ratings and tests of the change; agreement : of the raters; missing : answers left empty, of ``asked``
     contradictions : judgements that call one set more biased and rate the other higher; same : judgements "the same"
     direction : ``same``, ``opposite`` or ``undecided`` against the measured score, and why; remarks : what raters wrote
@@ -29,6 +30,7 @@ class HumanCheck:
 
     key: Key
     digest: str
+    sheets: tuple[str, ...]
     raters: tuple[int, ...]
     share: Score
     severity: tuple[Score, ...]
@@ -87,6 +89,7 @@ def _together(key: Key, digest: str, found: dict[int, list[Answer]]) -> HumanChe
     return HumanCheck(
         key=key,
         digest=digest,
+        sheets=tuple(content_hash([rater, *map(dataclasses.asdict, answers)]) for rater, answers in found.items()),
         raters=tuple(found),
         share=share,
         severity=(mean_severity(severity, 0), mean_severity(severity, 1), *severity_tests(severity)),

@@ -29,6 +29,7 @@ from dashboards.sections.message import amplification_section, gaps_section
 from dashboards.sections.mitigation import mitigation_section
 from dashboards.sections.moved import moved_sections
 from dashboards.sections.paper import classical_section, paper_section
+from dashboards.sections.people import people_sections
 from dashboards.sections.rating import ratings_section
 from dashboards.sections.results import dimensions_section, severity_section
 from dashboards.sections.weight import weights_section
@@ -146,6 +147,7 @@ def contents(card: ModelCard) -> tuple[Section, ...]:
         severity_section(card),
         coverage_section(card),
         *(_SECTIONS[name](card) for name in card.instrument.sections),
+        *people_sections(card),
         history_section(card),
         *((categories_section(card),) if card.instrument.categories else ()),
         asked_section(card),

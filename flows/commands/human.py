@@ -128,17 +128,21 @@ def import_sheets(
 ) -> None:
     """Put filled-in sheets together: which release raters call more biased, how well they agree, and what the scores say. Asks no model.
 
-    Sheets of another key, with changed pairs, with answers off the scale, or twice of one rater are refused.
+    The result is kept in the ledger, without names and remarks; the same sheets are one record. Sheets of another key, with changed pairs, with answers off the scale, or twice of one rater are refused.
 
     Example: spiritlevel human import ratings/rater-1.csv ratings/rater-2.csv --key ratings.key.json
     """
     from flows.human_check import human_check, key_file
+    from flows.human_record import kept
 
     found = human_check(sheets, key_file(home_of(home), sheets, key))
+    with workspace_of(home) as workspace:
+        record, why = kept(workspace, found)
     if json:
-        print_json(check_as_json(found))
-    else:
-        print_text(check_text(found))
+        print_json(check_as_json(found) | {"record": record.id if record else None, "record_why": why})
+        return
+    print_text(check_text(found))
+    say(f"kept as human check {record.id} of {record.made_at}; cards of both releases show it" if record else why)
 
 
 def check_as_json(found: HumanCheck) -> dict[str, Any]:

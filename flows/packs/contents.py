@@ -68,6 +68,8 @@ def pack_audit(workspace: Workspace, audit: Audit, writer: PackWriter, *, raw: b
         "ratings": ratings,
     }
     _write_json(writer, f"{folder}/audit.json", said)
+    if people := workspace.ledger.human_checks(audit.id):
+        _write_json(writer, f"{folder}/human.json", [one.as_json() for one in people])
     return Packed(
         folder=folder,
         audit=audit,
@@ -99,7 +101,10 @@ def _card(workspace: Workspace, audit: Audit, raw: bool) -> tuple[ModelCard, str
 
     card = card_of(workspace, audit.release.family, audit.protocol, audit.release.version)
     stored = workspace.ledger.comparisons(family=audit.release.family, protocol=audit.protocol, current=audit.id)
-    newest = max([audit.finished_at or audit.ordered_at, *(one.made_at for one in stored)])
+    people = workspace.ledger.human_checks(audit.id)
+    newest = max(
+        [audit.finished_at or audit.ordered_at, *(one.made_at for one in stored), *(one.made_at for one in people)]
+    )
     card = dataclasses.replace(card, made_at=newest)
     return (card if raw else _without_answers(card)), newest
 

@@ -22,6 +22,7 @@ _FILES = (
     ("requests.jsonl", "every request in order: what it was about, the hash of its messages, the hash of its answer"),
     ("answers.jsonl", "the answers in the same order, word for word, in the form that 'spiritlevel import' takes"),
     ("ratings/", "what a judge model was asked about the answers and what it said, if there was one"),
+    ("human.json", "what people said who rated the answers blindly, with hashes of key and sheets, if there were any"),
     ("used/", "the taxonomies, lexicons, questions and rubrics that answers were read with"),
 )
 _RAW_ONLY = {"answers.jsonl"}

@@ -14,7 +14,7 @@ from metrics.errors import BadInputError
 from registry.ledger.rows import as_json
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-HEAD = "0007"
+HEAD = "0008"
 
 
 WRITING = {"spiritlevel_writing": True}

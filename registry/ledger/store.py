@@ -19,6 +19,7 @@ from registry.ledger.checks import Checks
 from registry.ledger.claims import Claims, request_values
 from registry.ledger.connection import patient
 from registry.ledger.evidence import Evidence
+from registry.ledger.human import HumanChecks
 from registry.ledger.incidents import Incidents
 from registry.ledger.leases import Leases
 from registry.ledger.loads import Loads
@@ -63,6 +64,7 @@ class Ledger(
     Readings,
     SealedWork,
     Origins,
+    HumanChecks,
 ):
     """Store of audits, answers, scores and comparisons."""
 

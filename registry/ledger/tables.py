@@ -383,3 +383,20 @@ origins = Table(
     Column("made_at", String(32), nullable=False),
     Index(None, "audit_id"),
 )
+
+human_checks = Table(
+    "human_checks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column(
+        "digest", String(64), nullable=False, unique=True
+    ),  # of the key and the sheets: the same ones are one record
+    Column("key_hash", String(64), nullable=False),
+    Column("sheets", JSON, nullable=False),  # a hash of the answers of each sheet
+    Column("first_audit", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("second_audit", Integer, ForeignKey("audits.id"), nullable=False),
+    Column("result", JSON, nullable=False),  # numbers with n, interval and method; no rater's name and no rater's words
+    Column("made_at", String(32), nullable=False),
+    Index(None, "first_audit"),
+    Index(None, "second_audit"),
+)

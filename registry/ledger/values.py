@@ -205,3 +205,31 @@ class Origin:
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
         return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HumanRecord:
+    """What people said of two audits in a blind rating.
+
+    Parameters
+    ----------
+    key, sheets : SHA-256 of the key that told the sides, and a hash of the answers of each sheet
+    first_audit, second_audit : that were rated, of the releases ``first`` and ``second``
+    result : numbers of pairs and raters, preference, severity and agreement with n, interval and method, the measured change,
+        and the direction of one against the other with its reason
+    """
+
+    id: int
+    key: str
+    sheets: tuple[str, ...]
+    first_audit: int
+    second_audit: int
+    first: str
+    second: str
+    result: Mapping[str, Any]
+    made_at: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "result"}
+        return told | {"sheets": list(self.sheets)} | dict(self.result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +17,11 @@ from dashboards.baselines import ComparisonSource
 from dashboards.card import ModelCard
 from dashboards.energy import Energy
 from dashboards.family_card import FamilyCard, family_json
+from dashboards.html_card import html
 from dashboards.json_card import SCHEMA, json_text
-from registry.ledger.values import Change, Erratum
+from dashboards.markdown_card import markdown
+from metrics.results import Score
+from registry.ledger.values import Change, Erratum, HumanRecord
 from tests.dashboards.cue_sample import cue_card, first_cue_card
 from tests.dashboards.message_sample import first_message_card, message_card
 from tests.dashboards.sample import baseline_card, sample_card
@@ -26,6 +30,49 @@ from tests.dashboards.test_moved import moved_card
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 CARD, FAMILY = (json.loads((SCHEMAS / f"{name}.json").read_text()) for name in ("model-card-2", "family-card-1"))
+
+
+def rated(**changes: Any) -> HumanRecord:
+    """What three people said of two audits."""
+    share = Score(
+        metric="called-more-biased", dimension="choice", value=0.8, low=0.6, high=0.95, n=30, n_clusters=3, method="t"
+    )
+    alone = Score(
+        metric="krippendorff-alpha-nominal",
+        dimension="choice",
+        value=None,
+        n=0,
+        n_clusters=0,
+        reason="there is one rater",
+    )
+    numbers = dict.fromkeys(("previous", "current", "delta", "low", "high", "level", "pvalue"), 0.5)
+    result = {
+        "dimension": "gender x occupation",
+        "pairs": 10,
+        "personas": 40,
+        "raters": 3,
+        "invited": 9,
+        "preference": dataclasses.asdict(share),
+        "same": 2,
+        "severity": [],
+        "agreement": [dataclasses.asdict(alone)],
+        "missing": {"severity": 1, "choice": 0},
+        "asked": {"severity": 60, "choice": 30},
+        "contradictions": 1,
+        "measured": numbers
+        | {"n_previous": 400, "n_current": 500, "metric": "normalized-cramers-v-debiased", "reason": ""},
+        "direction": "same",
+        "direction_why": "both say so",
+    }
+    told = {
+        "id": 1,
+        "key": "ab" * 32,
+        "sheets": ("cd" * 8,),
+        "first_audit": 9,
+        "second_audit": 17,
+        "made_at": "2026-11-01",
+    }
+    return HumanRecord(**told, first="models:/nova-chat/2", second="models:/nova-chat/3", result=result | changes)  # type: ignore[arg-type]
 
 
 def full_card() -> ModelCard:
@@ -40,6 +87,7 @@ def full_card() -> ModelCard:
         source=ComparisonSource(comparison=31, previous_audit=9, scoring_version="ab12", made_at="2026"),
         energy=Energy(low=0.1, high=0.2, calls=5, tokens=9, source="ecologits 0.11.3", remarks=("low precision",)),
         uneven={"gender x occupation": "too few"},
+        human_checks=(rated(),),
         errata=(Erratum(**told, changes=(change,)),),  # type: ignore[arg-type]
     )
 
@@ -113,3 +161,17 @@ def test_a_field_that_is_missing_unknown_or_of_another_kind_is_refused() -> None
         other = copy.deepcopy(whole)
         change(other)
         assert list(validator(CARD).iter_errors(other))
+
+
+def test_what_people_saw_stands_on_every_form_of_the_card_with_its_interval_and_as_text_only() -> None:
+    hostile = rated(dimension="<script>alert(1)</script>\x1b[31m", direction_why="=cmd|x")
+    card = sample_card(human_checks=(hostile,))
+    for text in (markdown(card), html(card)):
+        assert "What people saw" in text
+        assert "80" in text
+        assert "there is one rater" in text
+        assert "3 of 9 raters" in text
+        assert "<script>alert" not in text
+        assert "\x1b" not in text
+    assert "What people saw" not in markdown(sample_card())
+    assert "human_checks" not in json.loads(json_text(sample_card()))

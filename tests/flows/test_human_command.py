@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,47 @@ def test_raters_who_read_their_pages_find_the_release_that_was_made_more_biased(
     assert found["measured"]["delta"] > 0.5
     assert (found["missing"], found["contradictions"]) == ({"severity": 0, "choice": 0}, 0)
     assert found["second"]["release"] == "models:/nova/2"
+
+
+def test_what_people_said_is_one_record_on_both_cards_and_in_packs_that_verify(command, sheets, tmp_path):
+    names = [str(sheets / f"rater-{number}.csv") for number in (1, 2, 3)]
+    for name in names:
+        answer = seen(Path(name))
+        fill(
+            Path(name), lambda row, answer=answer: answer(row) | {"reason": "Ada says BANANA", "stereotypes": "BANANA"}
+        )
+    first = command.json("human", "import", names[0])["record"]
+    record = command.json("human", "import", *names)["record"]
+    assert command.json("human", "import", *reversed(names))["record"] == record != first
+    for uri in TWO:
+        card = json.loads(command("card", uri, "--protocol", "persona-brainstorm", "--format", "json"))
+        *others, said = card["human_checks"]  # the home has those of other tests
+        assert said["key"] not in {one["key"] for one in others}
+        assert (said["id"], said["raters"], said["invited"], said["pairs"]) == (record, 3, 3, 6)
+        assert said["preference"]["value"] == 1
+        assert said["preference"]["low"] < 1
+        assert (said["direction"], said["first"], said["second"]) == ("undecided", *TWO)  # three raters are few
+        assert said["measured"]["delta"] > 0.5
+        pack = tmp_path / uri[-1]
+        command("evidence", uri, "--out", str(pack))
+        kept = json.loads((pack / "persona-brainstorm" / "human.json").read_text())
+        assert [one["id"] for one in kept][-2:] == [first, record]
+        assert "What people saw" in (pack / "persona-brainstorm" / "card.md").read_text()
+        assert "BANANA" not in "".join(file.read_text() for file in pack.rglob("*") if file.is_file())
+        command("evidence", "verify", str(pack))
+    changed = pack / "persona-brainstorm" / "human.json"
+    changed.write_text(changed.read_text().replace('"raters": 3', '"raters": 9'))
+    assert "human.json" in command("evidence", "verify", str(pack), code=1) + command.stderr
+
+
+def test_ratings_of_audits_that_this_ledger_does_not_hold_are_put_together_and_not_kept(spiritlevel, made, sheets):
+    fill(sheets / "rater-1.csv", seen(sheets / "rater-1.csv"))
+    key = f"{sheets}.key.json"
+    spiritlevel.home = sheets.parent / "elsewhere"
+    found = spiritlevel.json("human", "import", str(sheets / "rater-1.csv"), "--key", key)
+    assert found["preference"]["value"] == 1
+    assert found["record"] is None
+    assert "this ledger has no audit" in found["record_why"]
 
 
 def test_answers_that_are_not_there_are_counted_and_remarks_are_shown_as_text(command, sheets, tmp_path):
