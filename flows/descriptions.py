@@ -15,6 +15,8 @@ from flows.rebalancing_targets import SUFFIX
 from flows.staging import temporary_folder
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
+from registry.ledger.origins import IMPORTED
+from registry.ledger.values import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,16 +61,28 @@ def described(
                 f"{release.uri}: fewer than two groups of {name} have {FEWEST} descriptions; ask for more personas, or name another axis with --by"
             )
     frame, every = kept, len(personas.frame)
+    left_out = (
+        f"{every - len(frame):,} of {every:,} personas are left out: {every - len(said):,} without a description, "
+        f"{len(said) - len(whole):,} with fewer than {FEWEST_WORDS} words, {len(whole) - len(frame):,} without a group or of a rare one"
+    )
     if len(frame) < every:
-        tell(
-            f"{every - len(frame):,} of {every:,} personas are left out: {every - len(said):,} without a description, "
-            f"{len(said) - len(whole):,} with fewer than {FEWEST_WORDS} words, {len(whole) - len(frame):,} without a group or of a rare one"
-        )
+        tell(left_out)
+    few = [f"{group} ({name}) {n}" for name, groups in rare.items() for group, n in groups.items()]
+    listed = f"; groups with fewer than {FEWEST} descriptions: {', '.join(few)}" if few else ""
+    origin = Origin(
+        kind=IMPORTED,
+        from_audit=personas.audit.id,
+        release=release.uri,
+        finished_at=personas.audit.finished_at,
+        provenance=f"descriptions of its personas; {left_out}{listed}",
+        answers=len(frame),
+        uncounted=len(frame),
+    )
     rows = [
         {"text": text, "call": f"audit {personas.audit.id}, call {call}", **dict(zip(columns, groups, strict=True))}
         for text, call, *groups in frame[["description", "request", *columns.values()]].itertuples(index=False)
     ]
-    return _measured(workspace, release, rows, list(columns), tell)
+    return _measured(workspace, release, rows, list(columns), origin, tell)
 
 
 def enough(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
@@ -96,6 +110,7 @@ def _measured(
     release: ModelRelease,
     rows: Sequence[dict[str, object]],
     names: Sequence[str],
+    origin: Origin,
     tell: Callable[[str], None],
 ) -> tuple[Conclusion, bool]:
     from registry.ledger.message_files import MessageColumns
@@ -104,4 +119,4 @@ def _measured(
         file = folder / "descriptions.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         columns = MessageColumns(text="text", groups={name: name for name in names}, cell="call")
-        return import_answers(workspace, release, str(file), MEASURED, columns=columns, tell=tell)
+        return import_answers(workspace, release, str(file), MEASURED, columns=columns, origin=origin, tell=tell)

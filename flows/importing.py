@@ -15,6 +15,7 @@ from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from registry.audits.plan import AuditPlan, Request, Response, content_hash
 from registry.ledger.bundles import answers_from, content_digest, work_for
+from registry.ledger.values import Origin
 from registry.releases import ModelRelease
 
 if TYPE_CHECKING:
@@ -29,11 +30,13 @@ def import_answers(
     *,
     per_call: int | None = None,
     columns: MessageColumns | None = None,
+    origin: Origin | None = None,
     tell: Tell,
 ) -> tuple[Conclusion, bool]:
     """Import a file of raw answers as a finished audit; a file that was imported before is the same audit.
 
-    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what.
+    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what,
+    ``origin`` where the answers came from, when it is known.
     """
     protocol = workspace.protocol(protocol_name)
     if protocol.unit == "messages":
@@ -58,6 +61,8 @@ def import_answers(
         refuse_stranger(audit, release)
     finished = [audit for audit in known if audit.state != "open"]
     if finished:
+        if origin is not None:  # measured by a version that did not say it
+            workspace.ledger.told_origin(finished[-1].id, origin)
         return concluded(workspace, finished[-1], tell=tell, compare=False), True
     # An import that was killed half-way is taken up again: its answers are stored in one transaction.
     audit = (
@@ -67,6 +72,8 @@ def import_answers(
     )
     if not workspace.ledger.progress(audit.id)[0]:
         workspace.ledger.record_all(audit.id, without_secrets_in(brought.answers))
+    if origin is not None:
+        workspace.ledger.told_origin(audit.id, origin)
     audit = closed(workspace, audit)
     return concluded(workspace, audit, tell=tell, compare=False), False
 

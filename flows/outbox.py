@@ -72,6 +72,9 @@ def _audit(workspace: Workspace, store: Tracking, row: Publication) -> bool:
         return False
     protocol = workspace.protocol(audit.protocol)
     evidence, notes = _beside_the_scores(workspace, audit)
+    if origins := workspace.ledger.origins(audit.id):
+        told = "; ".join(f"{one.in_words()}; {one.provenance or 'no provenance stated'}" for one in origins)
+        notes = {**notes, "spiritlevel.origins": told}
     # What came after the first answers makes the run another one: answers of the release, and those of a judge.
     rated = sum(len(one.answers) for one in getattr(result.reading, "ratings", {}).values())
     repeated = workspace.ledger.repeated(audit.id) + rated

@@ -106,6 +106,15 @@ class Origins(LedgerConnection):
                 connection.execute(origins.insert().values(**dataclasses.asdict(origin), audit_id=audit_id))
         return origin
 
+    def told_origin(self, audit_id: int, origin: Origin) -> None:
+        """Say where an imported audit came from, where nothing is said yet; its answers carry no tokens of their own."""
+        with self._writing() as connection:
+            # Takes the write lock before looking, so that of two the second sees the first.
+            connection.execute(facts.update().where(facts.c.name == "identity").values(value=facts.c.value))
+            if connection.execute(sa.select(origins.c.id).where(origins.c.audit_id == audit_id)).first() is None:
+                values = dataclasses.asdict(origin) | {"audit_id": audit_id, "made_at": self.clock()}
+                connection.execute(origins.insert().values(**values))
+
     def served_models(self, audit_id: int) -> set[str]:
         """The ids of the models that answered an audit, as the provider says; empty when it said none."""
         column = responses.c.served_model

@@ -100,3 +100,36 @@ def test_words_that_only_name_a_group_are_in_no_word_table(spiritlevel, tmp_path
     assert "gentle" in leaning
     assert "| woman |" not in leaning
     assert "without the words that name a group" in page
+
+
+def test_what_was_left_out_and_why_is_on_the_card_in_a_pack_that_verifies_and_on_the_site(spiritlevel, tmp_path):
+    with StubServer(models={"stub-1": 0.0}) as server:
+        release = audited(spiritlevel, server, 1, 400)
+    spiritlevel("descriptions", release, code=None)
+    card = json.loads(spiritlevel("card", release, "--protocol", "described-personas", "--format", "json"))
+    (origin,) = card["audit"]["origins"]
+    assert "of 400 personas are left out" in origin["provenance"]
+    assert origin["answers"] == origin["uncounted"] == card["channels"]["usable"]
+    page = spiritlevel("card", release, "--protocol", "described-personas", "--format", "md")
+    assert "of 400 personas are left out" in page
+    spiritlevel("descriptions", release, code=None)
+    again = json.loads(spiritlevel("card", release, "--protocol", "described-personas", "--format", "json"))
+    assert again["audit"]["origins"] == [origin]
+    spiritlevel("evidence", release, "--out", tmp_path / "pack")
+    spiritlevel("evidence", "verify", tmp_path / "pack")
+    spiritlevel("site", "build", tmp_path / "site", code=None)
+    assert any("described-personas" in file.as_posix() for file in (tmp_path / "site").rglob("*"))
+
+
+def test_the_run_in_mlflow_says_what_was_left_out(spiritlevel):
+    from flows.settings import Home
+    from flows.workspace import opened
+
+    with StubServer(models={"stub-1": 0.0}) as server:
+        release = audited(spiritlevel, server, 1, 400)
+    (spiritlevel.home / "spiritlevel.toml").unlink()  # from here on results are published
+    told = spiritlevel.json("descriptions", release, code=None)
+    with opened(Home(spiritlevel.home)) as workspace:
+        audit = workspace.ledger.audit(told["audit"])
+        tags = workspace.tracking.client().get_run(audit.run_id).data.tags
+    assert "of 400 personas are left out" in tags["spiritlevel.origins"]
