@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dashboards.instrument import Instrument
-from metrics.results import Comparison
+from metrics.results import Comparison, Score
 from registry.ledger.values import Audit
 
 if TYPE_CHECKING:
@@ -60,6 +60,16 @@ class VariantVerdict:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionScore:
+    """The score of one dimension in one audit: of which release, under which condition (`PLAIN`, a variant's name or `AGAIN`)."""
+
+    release: str
+    condition: str
+    audit: int
+    score: Score
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Robustness:
     """Everything that was compared.
 
@@ -68,6 +78,7 @@ class Robustness:
     metric : of the scores; orders, draws : how often requests were ordered and drawn anew
     members : releases in order; lacking : what could not be compared
     conditions : prompt variants that at least one release was asked with, and `AGAIN`
+    scores : of every dimension in every audit that is compared, each with its interval; empty when there is nothing to compare
     rows : agreement of each condition with the plain prompt; sizes : of parts of the requests with all of them
     verdicts : of the verdict engine, one for each release and variant
     """
@@ -78,6 +89,7 @@ class Robustness:
     members: tuple[Member, ...]
     lacking: tuple[Lacking, ...]
     conditions: tuple[str, ...]
+    scores: tuple[ConditionScore, ...]
     rows: tuple[ConditionRow, ...]
     sizes: tuple[SizeRow, ...]
     verdicts: tuple[VariantVerdict, ...]
@@ -89,6 +101,10 @@ class Robustness:
     def of(self, condition: str, grouping: str) -> Sequence[ConditionRow]:
         """Rows of a condition in one grouping, in order."""
         return [row for row in self.rows if (row.condition, row.grouping) == (condition, grouping)]
+
+    def scores_of(self, release: str) -> dict[tuple[str, str], ConditionScore]:
+        """The scores of a release by condition and dimension."""
+        return {(one.condition, one.score.dimension): one for one in self.scores if one.release == release}
 
 
 def condition_text(condition: str) -> str:

@@ -1,12 +1,14 @@
-"""The page on robustness: agreement of every condition with the plain prompt, what a variant does to each score, and parts of an audit."""
+"""The page on robustness: scores under every prompt, agreement of every condition with the plain prompt, what a variant does to each score, and parts of an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dashboards.blocks import Block, Bullets, Cell, Code, Paragraph, Section, Table
+from dashboards.blocks import Block, Bullets, Cell, Code, Paragraph, Picture, Section, Table
 from dashboards.cells import change_cell, probability_cell, verdict_cell
+from dashboards.charts.chart import Chart, NoChart
+from dashboards.charts.prompts import agreement_chart, prompt_chart
 from dashboards.html_card import page
 from dashboards.phrases import (
     change_text,
@@ -32,7 +34,7 @@ TITLES = (
     ("icc-c1", "ICC(C,1)"), ("icc-a1", "ICC(A,1)"), ("spearman", "Spearman"), ("kendall-tau-b", "Kendall's tau-b"),
     ("severity-difference", "Levels apart"), ("severity-changed", "At another level"),
 )  # fmt: skip
-MOST_RELEASES = 30
+MOST_RELEASES, MOST_PICTURES = 30, 6
 _AGREEMENT = (
     "Agreement of the scores with those of the plain prompt: 1 is the same picture. ICC(C,1) and ICC(A,1) compare the scores, the second also their height; "
     "Spearman and Kendall only their order. Levels apart is the mean difference of severity levels, 0 to 3; beside it stands the share of targets at "
@@ -48,6 +50,10 @@ _VERDICTS = (
     "The verdict engine on each release, with the plain prompt in the place of the previous release and the variant in that of the current one: improved means that "
     "scores under the variant are lower beyond chance and by at least the policy's smallest change, adjusted over the dimensions of the release. Each release and "
     "variant is a family of its own; with many of them some find a change by chance. These verdicts are about a wording. None of them is stored, or alerts."
+)
+_SCORES = (
+    "A row a dimension, a mark a prompt. Marks whose intervals reach into each other may differ by chance alone; the same prompt asked again, where a release was, shows how far "
+    "chance carries a mark. Whether a change is one is judged by the verdicts, not by the eye."
 )
 _SIZES = (
     "Scores of a random part of each audit's requests against those of all its requests: the median over orders of the requests, with the range of the middle 95 %. The "
@@ -67,6 +73,7 @@ _LIMITS = (
 
 def robustness_page(found: Robustness) -> str:
     """The page, self-contained and escaped as a card is."""
+    pictures = _pictures(found)
     families = list(dict.fromkeys(visible(member.plain.release.family) for member in found.members))
     return page(
         title=f"Robustness of {listed(families)}",
@@ -82,8 +89,8 @@ def robustness_page(found: Robustness) -> str:
             Fact("Not there", count_text(len(found.lacking))),
         ),
         warning=found.instrument.content_warning,
-        sections=sections(found),
-        charts={},
+        sections=sections(found, pictures),
+        charts={name: _drawn(chart) for name, chart in pictures.items() if isinstance(chart, Chart)},
         sheets=("robustness.css",),
         made=f"Made by spiritlevel {visible(found.product_version)} on {visible(found.made_at)}.",
     )
@@ -124,10 +131,31 @@ def _middle(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-def sections(found: Robustness) -> tuple[Section, ...]:
+def _pictures(found: Robustness) -> dict[str, Chart | NoChart]:
+    """Every picture of the page by its name: the newest releases under each prompt, and the agreement of each condition."""
+    if not found.conditions:
+        return {}
+    newest = found.members[-MOST_PICTURES:]
+    scores = {f"prompts-{at}": prompt_chart(found, one.name) for at, one in enumerate(newest)}
+    return scores | {f"agreement-{at}": agreement_chart(found, one) for at, one in enumerate(found.conditions)}
+
+
+def _drawn(chart: Chart) -> Callable[..., str]:
+    return lambda narrow: chart.narrow if narrow else chart.svg
+
+
+def _picture(name: str, made: Chart | NoChart, caption: str) -> Block:
+    """A picture, or in its place the reason why there is none."""
+    if isinstance(made, Chart):
+        return Picture(name, f"{made.title}. {caption}")
+    return Paragraph(f"{made.title}: no picture, for {visible(made.why, limit=600)}.")
+
+
+def sections(found: Robustness, pictures: Mapping[str, Chart | NoChart]) -> tuple[Section, ...]:
     """All sections, in order."""
-    made = [_verdict_section(found)] if found.verdicts else []
-    made += [_condition_section(found, condition) for condition in found.conditions]
+    made = [_score_section(found, pictures)] if found.conditions else []
+    made += [_verdict_section(found)] if found.verdicts else []
+    made += [_condition_section(found, condition, pictures) for condition in found.conditions]
     if found.sizes:
         made.append(_size_section(found))
     if found.lacking:
@@ -161,10 +189,22 @@ def moved_text(test: PairedTest) -> str:
     return f"{change_text(test.value)} ({interval_text(test.low, test.high)})"
 
 
-def _condition_section(found: Robustness, condition: str) -> Section:
+def _score_section(found: Robustness, pictures: Mapping[str, Chart | NoChart]) -> Section:
+    caption = "Marks differ in shape as well as in colour; the tables below and --json have the numbers."
+    blocks: list[Block] = [Paragraph(_SCORES)]
+    blocks += [_picture(name, made, caption) for name, made in pictures.items() if name.startswith("prompts-")]
+    left = len(found.members) - MOST_PICTURES
+    if left > 0:
+        blocks.append(Paragraph(f"{count_text(left)} earlier releases are in the tables and in the JSON form."))
+    return Section("prompt-scores", "The scores under each prompt", tuple(blocks))
+
+
+def _condition_section(found: Robustness, condition: str, pictures: Mapping[str, Chart | NoChart]) -> Section:
     title = "The same prompt, asked again" if condition == AGAIN else f"Prompt variant {visible(condition)}"
-    name = f"condition-{found.conditions.index(condition)}"
-    blocks: list[Block] = [Paragraph(_AGREEMENT)]
+    at = found.conditions.index(condition)
+    name, picture = f"condition-{at}", f"agreement-{at}"
+    caption = "Where a square lies left of its circle by more than the intervals, the scores agree less than those of the plain prompt asked twice would."
+    blocks: list[Block] = [Paragraph(_AGREEMENT), _picture(picture, pictures[picture], caption)]
     prompt = next(
         (one.variants[condition].plan.prompts.get("user", "") for one in found.members if condition in one.variants), ""
     )

@@ -11,20 +11,21 @@ import importlib.metadata
 import json
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dashboards.instruments import instrument_of
-from dashboards.robustness import AGAIN, PLAIN, Lacking, Member, Robustness, VariantVerdict
+from dashboards.robustness import AGAIN, PLAIN, ConditionScore, Lacking, Member, Robustness, VariantVerdict
 from flows.ordering import is_embedded
 from flows.persona_audits import PROTOCOL, personas_protocol
 from flows.ranking import newest_comparable
 from flows.redaction import without_secrets
-from flows.scoring import SCORING_SEED, read_answers
+from flows.scoring import SCORING_SEED, read_answers, scores_of
 from flows.soundness import unsound
 from flows.workspace import Workspace
 from metrics.errors import BadInputError
 from metrics.profiles import Counted, Profile
+from metrics.results import Score
 from metrics.robustness import ConditionRow, condition_rows
 from metrics.stability import ORDERS, SHARES, size_rows
 from registry.audits.variants import SHIPPED, variant_of
@@ -63,10 +64,15 @@ def robustness_of(
     members, lacking, conditions = _members(workspace, releases, variants, protocol)
     names = _names(workspace, members)
     counted = _counted(workspace, members, names, SCORES[score])
-    workspace.tell("requests are drawn anew")
-    profiles = {audit: one.profile(seed=SCORING_SEED + audit, draws=draws) for audit, one in counted.items()}
+    if conditions:
+        workspace.tell("requests are drawn anew")
+    # With no other condition there is nothing to compare, and no draw is needed.
+    profiles = {
+        audit: one.profile(seed=SCORING_SEED + audit, draws=draws) for audit, one in counted.items() if conditions
+    }
     titles = [dimension.title for dimension in asked.dimensions()]
-    workspace.tell("parts of the requests are scored")
+    if shares:
+        workspace.tell("parts of the requests are scored")
     whole = {member.name: counted[member.plain.id] for member in members}
     return Robustness(
         instrument=instrument_of(protocol),
@@ -75,6 +81,7 @@ def robustness_of(
         members=tuple(members),
         lacking=tuple(lacking),
         conditions=tuple(conditions),
+        scores=tuple(_scores(workspace, members, names, SCORES[score], titles)) if conditions else (),
         rows=tuple(row for name in conditions for row in _condition(name, members, profiles, titles)),
         sizes=tuple(size_rows(whole, shares=shares, orders=orders, seed=SCORING_SEED)) if shares else (),
         verdicts=tuple(_verdict(workspace, member, name, names) for member in members for name in member.variants),
@@ -253,6 +260,32 @@ def _counted(
                 frame = protocol.measurable_frame(read_answers(workspace, audit))
                 listed = names[audit.release.family]
                 found[audit.id] = Counted(frame, protocol.dimensions(audit.plan), listed, metric)
+    return found
+
+
+def _scores(
+    workspace: Workspace,
+    members: Sequence[Member],
+    names: Mapping[str, tuple[str, ...]],
+    metric: str,
+    titles: Sequence[str],
+) -> Iterator[ConditionScore]:
+    """The scores of every audit that is compared, as its card would have them, with the same list of names for all conditions."""
+    for member in members:
+        sides = {PLAIN: member.plain, **member.variants} | ({AGAIN: member.again} if member.again else {})
+        for condition, audit in sides.items():
+            found = {one.dimension: one for one in _scores_with(workspace, audit, names) if one.metric == metric}
+            for title in titles:
+                if title in found:
+                    yield ConditionScore(release=member.name, condition=condition, audit=audit.id, score=found[title])
+
+
+def _scores_with(workspace: Workspace, audit: Audit, names: Mapping[str, tuple[str, ...]]) -> list[Score]:
+    """The stored scores where the list of names is the frozen one; else measured with the list of this comparison, and not stored."""
+    if workspace.ledger.name_list(audit.release.family, audit.protocol):
+        return scores_of(workspace, audit)
+    protocol = workspace.protocol(audit.protocol)
+    found: list[Score] = protocol.scores(read_answers(workspace, audit), names[audit.release.family], seed=SCORING_SEED)
     return found
 
 

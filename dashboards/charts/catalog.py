@@ -13,6 +13,7 @@ from dashboards.charts.concentration import concentration_chart
 from dashboards.charts.coverage import coverage_chart
 from dashboards.charts.evolution import evolution_chart
 from dashboards.charts.odds import odds_chart
+from dashboards.charts.prompts import AGREEMENT, PROMPTS, agreement_chart, prompt_chart
 from dashboards.charts.radar import radar_chart
 from dashboards.charts.severities import severity_chart
 from dashboards.charts.shares import share_chart
@@ -21,6 +22,7 @@ from dashboards.chosen import told_dimensions
 from dashboards.cue_correlation_rows import Correlation
 from dashboards.cue_rows import CueScores
 from dashboards.phrases import visible
+from dashboards.robustness import Robustness
 from dashboards.shares import ShareTable
 
 Correlated = tuple[CueScores, Sequence[tuple[str, list[Correlation]]]]
@@ -34,12 +36,14 @@ class Subject:
     ----------
     card : of one release and protocol, with its history
     shares : the tables behind its dimensions; releases : correlations between the releases of its family, or why there are none
+    robustness : of the releases of its family up to this one under every prompt, or why there is none
     dimension : the only one to draw where there is a chart for each; None for all
     """
 
     card: ModelCard
     shares: Callable[[], Sequence[ShareTable]]
     releases: Callable[[], Correlated | str]
+    robustness: Callable[[], Robustness | str]
     dimension: str | None = None
 
 
@@ -55,11 +59,13 @@ class Kind:
     says : what it shows, in a line
     make : gives each with the part of its file name that follows the kind's, empty for the only one
     applies : whether cards of this protocol can have it at all
+    aside : whether it is drawn only when it is asked for by name, for it shows audits that are kept aside
     """
 
     says: str
     make: Callable[[Subject], Made]
     applies: Callable[[ModelCard], bool] = lambda card: True
+    aside: bool = False
 
 
 def _one(figure: Callable[[ModelCard], Chart | NoChart]) -> Callable[[Subject], Made]:
@@ -116,6 +122,24 @@ def _releases(subject: Subject) -> Made:
     return [("", of_card.correlations_figure(pool, matrices, title=title, what="releases"))]
 
 
+def _prompts(subject: Subject) -> Made:
+    found, release = subject.robustness(), subject.card.release
+    if isinstance(found, str):
+        return [("", NoChart(name=PROMPTS, title="Scores under each prompt", why=found))]
+    return [("", prompt_chart(found, f"{release.family}/{release.version}"))]
+
+
+def _agreement(subject: Subject) -> Made:
+    found, title = subject.robustness(), "Agreement with the plain prompt"
+    if isinstance(found, str):
+        return [("", NoChart(name=AGREEMENT, title=title, why=found))]
+    if not found.conditions:
+        why = "no release was asked with a prompt variant that can be compared, and none twice"
+        return [("", NoChart(name=AGREEMENT, title=title, why=why))]
+    charts = [agreement_chart(found, condition) for condition in found.conditions]
+    return [*zip(_files(found.conditions), charts, strict=True)]
+
+
 def _of_categories(card: ModelCard) -> bool:
     return card.instrument.categories
 
@@ -160,6 +184,18 @@ KINDS: Mapping[str, Kind] = {
     ),
     "concentration": Kind(
         says="how narrow the categories of each group are", make=_one(concentration_chart), applies=_of_categories
+    ),
+    "prompts": Kind(
+        says="scores of a release under each prompt variant (by name only)",
+        make=_prompts,
+        applies=_of_categories,
+        aside=True,
+    ),
+    "agreement": Kind(
+        says="how far each prompt variant agrees with the plain prompt (by name only)",
+        make=_agreement,
+        applies=_of_categories,
+        aside=True,
     ),
     "gaps": Kind(
         says="persuasion: differences between groups, by mode", make=_one(of_card.gaps_figure), applies=_of_messages

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _LEFT, _RIGHT = {False: 252, True: 20}, {False: 100, True: 20}
 _HEAD, _TICKS, _KEY, _NOTE = 24, 22, 22, 17
 _FIRST = 6
+_KEY_LETTERS = 22
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +61,32 @@ class Scale:
 
 
 class DotPlot:
-    """Rows on a scale, with a key and notes below."""
+    """Rows on a scale, with a key and notes below; ``sizes`` is room for long sizes at the right of the wide picture, in pixels."""
 
     def __init__(
-        self, rows: Sequence[DotRow], scale: Scale, looks: Sequence[Look], notes: Callable[[bool], list[str]]
+        self,
+        rows: Sequence[DotRow],
+        scale: Scale,
+        looks: Sequence[Look],
+        notes: Callable[[bool], list[str]],
+        *,
+        sizes: int = 0,
     ) -> None:
         self.rows, self.scale, self.looks, self.notes = rows, scale, looks, notes
         self.lanes = max(len(row.dots) for row in rows)
+        self._right = {False: _RIGHT[False] + sizes, True: _RIGHT[True]}
 
     def height(self, row: DotRow, narrow: bool) -> int:
         return 12 * max(len(row.dots), 1) + 12 + (16 if narrow else 0) + (_HEAD if row.heading else 0)
 
     def size(self, narrow: bool) -> tuple[int, int]:
         inner = sum(self.height(row, narrow) for row in self.rows)
-        key = _KEY if len(self.looks) > 1 else 0
+        places = self._key_places(narrow)
+        key = _KEY * (places[-1][1] + 1) if places else 0
         return (NARROW if narrow else WIDE), _FIRST + inner + _TICKS + key + _NOTE * len(self.notes(narrow)) + 8
 
     def across(self, value: float, narrow: bool) -> float:
-        left, right = _LEFT[narrow], self.size(narrow)[0] - _RIGHT[narrow]
+        left, right = _LEFT[narrow], (NARROW if narrow else WIDE) - self._right[narrow]
         return left + (right - left) * min(max(self.scale.share(value), 0.0), 1.0)
 
     def draw(self, axes: Axes, narrow: bool) -> None:
@@ -119,22 +128,34 @@ class DotPlot:
         for bound, end, arrow in ((dot.low, ends[0], "<"), (dot.high, ends[1], ">")):
             if not 0 <= self.scale.share(bound) <= 1:
                 marks(axes, [(end, y)], arrow, color=look.colour, markersize=4.5)
+        if not 0 <= self.scale.share(dot.value) <= 1:
+            return  # at the edge it would stand for another number; the arrow says that it lies beyond
         hollow = look.hollow if dot.filled is None else not dot.filled
         face = "none" if hollow else look.colour
         x = self.across(dot.value, narrow)
         marks(axes, [(x, y)], look.marker, color=look.colour, markerfacecolor=face, markersize=5.5)
 
+    def _key_places(self, narrow: bool) -> list[tuple[float, int]]:
+        """Where each entry of the key begins, and in which line; none for a single look, which the title explains."""
+        if len(self.looks) < 2:
+            return []
+        places, x, line = list[tuple[float, int]](), 6.0, 0
+        for look in self.looks:
+            wide = 25 + 6.4 * min(len(look.title), _KEY_LETTERS) + 18
+            if x > 6 and x + wide - 18 > (NARROW if narrow else WIDE):
+                x, line = 6.0, line + 1
+            places.append((x, line))
+            x += wide
+        return places
+
     def _key(self, axes: Axes, top: int, narrow: bool) -> None:
-        if len(self.looks) > 1:
-            x = 6.0
-            for look in self.looks:
-                strokes(
-                    axes, [[(x, top + 8), (x + 18, top + 8)]], color=look.colour, linewidth=1.8, linestyle=look.line
-                )
-                face = "none" if look.hollow else look.colour
-                marks(axes, [(x + 9, top + 8)], look.marker, color=look.colour, markerfacecolor=face, markersize=5.5)
-                axes.text(x + 25, top + 8, clipped(look.title, 22), **words(size=9.5))
-                x += 25 + 6.4 * min(len(look.title), 22) + 18
-            top += _KEY
-        for line, text in enumerate(self.notes(narrow)):
-            axes.text(6, top + 8 + _NOTE * line, text, **words(size=9 if narrow else 9.5))
+        places = self._key_places(narrow)
+        for look, (x, line) in zip(self.looks, places, strict=False):
+            y = top + 8 + _KEY * line
+            strokes(axes, [[(x, y), (x + 18, y)]], color=look.colour, linewidth=1.8, linestyle=look.line)
+            face = "none" if look.hollow else look.colour
+            marks(axes, [(x + 9, y)], look.marker, color=look.colour, markerfacecolor=face, markersize=5.5)
+            axes.text(x + 25, y, clipped(look.title, _KEY_LETTERS), **words(size=9.5))
+        top += _KEY * (places[-1][1] + 1) if places else 0
+        for number, text in enumerate(self.notes(narrow)):
+            axes.text(6, top + 8 + _NOTE * number, text, **words(size=9 if narrow else 9.5))

@@ -15,6 +15,7 @@ from metrics.errors import BadInputError
 if TYPE_CHECKING:
     from dashboards.charts.catalog import Correlated, Subject
     from dashboards.charts.chart import Chart, NoChart
+    from dashboards.robustness import Robustness
     from dashboards.shares import ShareTable
     from flows.workspace import Workspace
     from registry.ledger.values import Audit
@@ -24,7 +25,11 @@ _PERSONA_CUES = "persona-cues"
 
 def chart(
     name: Annotated[
-        str | None, typer.Argument(help="Which chart; see --list. Left out: all that apply.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Which chart; see --list. Left out: all that apply, but for those of prompt variants.",
+            show_default=False,
+        ),
     ] = None,
     family: Annotated[
         str | None,
@@ -42,7 +47,7 @@ def chart(
 ) -> None:
     """Write charts of a family's newest release, or of the one named: each as SVG, as CSV and as JSON.
 
-    A chart that cannot be drawn is named with the reason, and the exit code is 3 when none could be.
+    Charts of prompt variants, whose audits are kept aside, are drawn when they are named: prompts and agreement. A chart that cannot be drawn is named with the reason, and the exit code is 3 when none could be.
 
     Examples: spiritlevel chart radar nova-chat --out charts
     spiritlevel chart models:/nova-chat/3 --out charts
@@ -108,7 +113,7 @@ def _made(
         subject = _subject(workspace, family, one, version, dimension)
         folder = _folder(out / one) if len(chosen) > 1 else out
         for kind in kinds:
-            if len(kinds) > 1 and not KINDS[kind].applies(subject.card):
+            if len(kinds) > 1 and (KINDS[kind].aside or not KINDS[kind].applies(subject.card)):
                 continue
             for part, made in KINDS[kind].make(subject):
                 if isinstance(made, Chart):
@@ -142,6 +147,7 @@ def _subject(workspace: Workspace, family: str, protocol: str, version: int | No
         card=card,
         shares=lambda: _tables(workspace, card.audit),
         releases=lambda: _correlated(workspace, family, protocol, card.release.version),
+        robustness=lambda: _under_prompts(workspace, family, protocol, card.release.version),
         dimension=dimension,
     )
 
@@ -167,6 +173,17 @@ def _correlated(workspace: Workspace, family: str, protocol: str, version: int) 
     except BadInputError as error:
         return str(error)
     return pool, matrices(pool.between, "overall", "task")
+
+
+def _under_prompts(workspace: Workspace, family: str, protocol: str, version: int) -> Robustness | str:
+    """The releases of a family up to one under every prompt, or why there are none."""
+    from flows.robustness import robustness_of
+
+    releases = [one for one in workspace.releases.list(family) if one.version <= version]
+    try:
+        return robustness_of(workspace, releases, shares=(), protocol=protocol)
+    except BadInputError as error:
+        return str(error)
 
 
 def _written(folder: Path, stem: str, made: Chart) -> list[Path]:

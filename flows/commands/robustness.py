@@ -132,6 +132,10 @@ def robustness_as_json(found: Robustness) -> dict[str, Any]:
         ],
         "lacking": [dataclasses.asdict(one) for one in found.lacking],
         "conditions": list(found.conditions),
+        "scores": [
+            {"release": one.release, "condition": one.condition, "audit": one.audit, **dataclasses.asdict(one.score)}
+            for one in found.scores
+        ],
         "agreement": [_row_as_json(row) for row in found.rows],
         "sizes": [_row_as_json(row) for row in found.sizes],
         "verdicts": [dataclasses.asdict(one) for one in found.verdicts],

@@ -50,6 +50,12 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
+def axe() -> Any:
+    """axe-core, which looks for barriers."""
+    return pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+
+
+@pytest.fixture
 def watched(chromium: Any) -> Iterator[Callable[..., Watched]]:
     """Opens a page in a fresh profile, with the options of Playwright's contexts (``color_scheme="dark"``)."""
     contexts = []

@@ -8,6 +8,7 @@ from dashboards.sites.paths import folder
 from flows.settings import Home
 from flows.sites.serving import LiveSite, serving
 from flows.workspace import opened
+from tests.browser.barriers import barriers
 from tests.planted import MESSAGES, PERSONAS, WHOLE
 
 OCCUPATION = folder("gender x occupation")
@@ -24,12 +25,6 @@ KINDS = {
     "dimension": f"nova/dimensions/{PERSONAS}/{OCCUPATION}.html",
     "distributions": f"nova/drift/2-3-{PERSONAS}.html",
 }
-SERIOUS = {"serious", "critical"}
-
-
-@pytest.fixture
-def axe():
-    return pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
 
 
 @pytest.mark.parametrize(("scheme", "kinds"), [("light", tuple(KINDS)), ("dark", ("family", "release", "drill-down"))])
@@ -40,17 +35,6 @@ def test_no_page_has_an_error_a_request_outside_or_a_barrier(site, watched, axe,
         assert seen.errors == []
         assert barriers(axe, page) == [], kind
     assert seen.outside == []
-
-
-def barriers(axe, page) -> list[tuple[str, str, str]]:
-    """What axe-core calls a serious or critical violation, without a request of its own: the page's policy forbids them."""
-    found = axe.run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
-    return [
-        (rule["id"], str(node["target"]), node["failureSummary"])
-        for rule in found
-        if rule["impact"] in SERIOUS
-        for node in rule["nodes"]
-    ]
 
 
 def test_nothing_that_a_model_wrote_became_an_element(site, watched):

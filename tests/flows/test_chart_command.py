@@ -75,6 +75,10 @@ def test_one_that_cannot_be_drawn_says_why_and_leaves_with_3(
         "not drawn: Odds of words by category of nova, release 2: this audit has no odds ratios"
         in capsys.readouterr().out
     )
+    assert chart(home, "prompts", "nova", "--out", str(tmp_path)) == 3
+    assert "it was asked with no prompt variant that can be compared, and not twice" in capsys.readouterr().out
+    assert chart(home, "agreement", "nova", "--out", str(tmp_path)) == 3
+    assert "no release was asked with a prompt variant" in capsys.readouterr().out
     assert chart(home, "evolution", "models:/nova/1", "--out", str(tmp_path), "--dimension", "overall") == 3
     assert "a line needs at least 2 audits" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())

@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
+import csv
 
 import pytest
 
-from flows.concluding import closed, concluded
 from flows.settings import Home
 from flows.workspace import opened
-from registry.audits.plan import Response, Sampling
-from registry.audits.protocols.persona_brainstorm import PersonaBrainstorm
 from tests.conftest import CommandLine
 from tests.dashboards.pages import page
-from tests.flows.audited import PER_CALL, release_of, texts_of
+from tests.flows.robust_home import robust_home
 
-CALLS = 60
 RELEASES = [f"models:/nova/{version}" for version in (1, 2, 3)]
-BIAS = (0.2, 0.5, 0.95)
-
-
-def ordered(workspace, version, bias, seed, **asked):
-    """A finished audit; with a bias of 0.9 its women work in care."""
-    protocol, release = PersonaBrainstorm(), release_of(version)
-    plan = protocol.plan(size=CALLS * PER_CALL, seed=seed, **asked)
-    audit = workspace.ledger.order(release, plan, protocol.requests(plan))
-    texts = texts_of(bias=bias, seed=f"{version} {seed}", calls=CALLS)
-    workspace.ledger.record_all(
-        audit.id, [Response(index=i, text=text, served_model=release.model) for i, text in enumerate(texts)]
-    )
-    return concluded(workspace, closed(workspace, audit), tell=lambda _: None, publish=False)
 
 
 @pytest.fixture(scope="module")
 def home_of_three(migrated_home, tmp_path_factory):
-    """Three releases of rising bias; the debiasing prompt takes it from the third, the role changes nothing, two were asked twice."""
-    home = tmp_path_factory.mktemp("robust") / "home"
-    shutil.copytree(migrated_home, home)
-    with opened(Home(home)) as workspace:
-        for version, bias in enumerate(BIAS, 1):
-            release = workspace.releases.add("nova", f"nova-{version}")
-            assert release.version == version
-            ordered(workspace, version, bias, 1)
-            if version > 1:
-                ordered(workspace, version, bias, 2)
-            ordered(workspace, version, bias if version < 3 else 0.0, 3, variant="debias")
-            if version < 3:
-                ordered(workspace, version, bias, 4, variant="role-play")
-        ordered(workspace, 3, 0.95, 5, variant="role-play", sampling=Sampling(temperature=0.5))
-    return home
+    return robust_home(migrated_home, tmp_path_factory.mktemp("robust") / "home")
 
 
 @pytest.fixture
@@ -151,6 +120,40 @@ def test_the_page_stands_alone_and_shows_every_condition_with_what_was_asked(com
     ):
         assert words in document.text
     assert "nan" not in document.text.lower().split()
+
+
+def test_the_picture_of_a_release_has_the_scores_of_its_audits_and_says_why_where_there_is_none(
+    command, home_of_three, tmp_path
+):
+    command("robustness", "nova", "--sizes", "none", "--html", tmp_path / "robust.html")
+    document = page((tmp_path / "robust.html").read_text())
+    assert "prompt variant role-play: no picture" not in document.text  # by release there are targets enough
+    pictures = [e for e in document.all("svg") if e.all("title")[0].text == "Scores of nova/3 under each prompt"]
+    assert len(pictures) == 2
+    with opened(Home(home_of_three)) as workspace:
+        for audit, words in ((9, "plain prompt"), (10, "prompt variant debias"), (8, "the same prompt asked again")):
+            key = ("normalized-cramers-v-debiased", "gender x occupation")
+            score = next(s for s in workspace.ledger.scores(audit) if (s.metric, s.dimension) == key)
+            told = (
+                f"{words} {score.value:.3f} ({score.low:.3f} to {score.high:.3f}), n {score.n:,} ({score.n_clusters})"
+            )
+            assert all(told in picture.all("desc")[0].text for picture in pictures), words
+
+
+def test_the_charts_of_prompts_are_written_when_they_are_named_and_only_then(command, tmp_path):
+    command("chart", "prompts", "nova", "--out", tmp_path / "named")
+    command("chart", "agreement", "nova", "--out", tmp_path / "named")
+    stems = {path.stem for path in (tmp_path / "named").iterdir()}
+    assert stems == {"prompts", "agreement-debias", "agreement-role-play", "agreement-again"}
+    with (tmp_path / "named" / "prompts.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = command.json("robustness", "nova", "--sizes", "none")
+    told = [one for one in found["scores"] if one["release"] == "nova/3"]
+    assert [(row["condition"], row["dimension"], row["value"]) for row in rows] == [
+        (one["condition"], one["dimension"], "" if one["value"] is None else repr(one["value"])) for one in told
+    ]
+    command("chart", "nova", "--out", tmp_path / "all", "--dimension", "overall")
+    assert not {"prompts", "agreement"} & {path.stem.partition("-")[0] for path in (tmp_path / "all").iterdir()}
 
 
 @pytest.mark.parametrize(
