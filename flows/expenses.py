@@ -12,6 +12,7 @@ from flows.scoring import finished
 from flows.workspace import Workspace
 from registry.audits.channels import cost_usd
 from registry.audits.plan import AuditPlan
+from registry.audits.variants import variant_of
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
@@ -61,8 +62,16 @@ def answer_tokens(plan: AuditPlan) -> tuple[int, str]:
 
 
 def finished_audits(workspace: Workspace, release: ModelRelease, plan: AuditPlan) -> list[Audit]:
-    """The release's finished audits with the planned protocol, oldest first."""
-    audits = finished(workspace, family=release.family, version=release.version, protocol=plan.protocol)
+    """The release's finished audits with the planned protocol, oldest first: with its own prompt, or in the words of the plan."""
+    wording = variant_of(plan.options)
+    every = finished(
+        workspace, family=release.family, version=release.version, protocol=plan.protocol, variants=bool(wording)
+    )
+    audits = [
+        audit
+        for audit in every
+        if not (asked := variant_of(audit.plan.options)) or (asked == wording and audit.plan.prompts == plan.prompts)
+    ]
     for audit in audits:
         refuse_stranger(audit, release)
     return audits
@@ -71,32 +80,55 @@ def finished_audits(workspace: Workspace, release: ModelRelease, plan: AuditPlan
 def call_usage(
     workspace: Workspace, release: ModelRelease, releases: Sequence[ModelRelease], plan: AuditPlan
 ) -> CallUsage:
-    """Tokens and latency of a call: of the release's newest audit with as many personas a call, else the other's."""
-    others = [other for other in releases if other.uri != release.uri]
-    for one in (release, *others):
-        for audit in reversed(finished_audits(workspace, one, plan)):
-            if audit.plan.options.get("per_call") != plan.options.get("per_call"):
-                continue
-            answers = [answer for answer in workspace.ledger.responses(audit.id) if answer.text is not None]
-            counted = [
-                (answer.prompt_tokens, answer.completion_tokens)
-                for answer in answers
-                if answer.prompt_tokens is not None and answer.completion_tokens is not None
-            ]
-            latencies = [answer.latency_s for answer in answers if answer.latency_s is not None]
-            if not counted and not latencies:
-                continue
-            latency = statistics.fmean(latencies) if latencies else None
-            if not counted:
-                return dataclasses.replace(_estimated_usage(plan), latency_s=latency)
-            return CallUsage(
-                prompt_tokens=statistics.fmean(prompt for prompt, _ in counted),
-                completion_tokens=statistics.fmean(completion for _, completion in counted),
-                estimated=False,
-                source=f"as the provider counted them in audit {audit.id} of {one.uri}",
-                latency_s=latency,
-            )
+    """Tokens and latency of a call: of the release's newest audit with as many personas a call, else the other's.
+
+    For a prompt variant an audit in its words goes before all others; of another prompt the tokens are put in proportion to its length.
+    """
+    wording = variant_of(plan.options)
+    places = (release, *(other for other in releases if other.uri != release.uri))
+    every = [audit for one in places for audit in reversed(finished_audits(workspace, one, plan))]
+    for audit in sorted(
+        every, key=lambda audit: variant_of(audit.plan.options) != wording
+    ):  # stable: else in that order
+        if audit.plan.options.get("per_call") != plan.options.get("per_call"):
+            continue
+        answers = [answer for answer in workspace.ledger.responses(audit.id) if answer.text is not None]
+        counted = [
+            (answer.prompt_tokens, answer.completion_tokens)
+            for answer in answers
+            if answer.prompt_tokens is not None and answer.completion_tokens is not None
+        ]
+        latencies = [answer.latency_s for answer in answers if answer.latency_s is not None]
+        if not counted and not latencies:
+            continue
+        latency = statistics.fmean(latencies) if latencies else None
+        if not counted:
+            return dataclasses.replace(_estimated_usage(plan), latency_s=latency)
+        usage = CallUsage(
+            prompt_tokens=statistics.fmean(prompt for prompt, _ in counted),
+            completion_tokens=statistics.fmean(completion for _, completion in counted),
+            estimated=False,
+            source=f"as the provider counted them in audit {audit.id} of {audit.release.uri}",
+            latency_s=latency,
+        )
+        return usage if variant_of(audit.plan.options) == wording else _reworded(usage, audit.plan, plan)
     return _estimated_usage(plan)
+
+
+def _reworded(usage: CallUsage, asked: AuditPlan, plan: AuditPlan) -> CallUsage:
+    """What was counted with one prompt, for a plan with another: an estimate, and marked as one.
+
+    An import does not hold the text of its prompt: then the tokens of the new one are reckoned from its characters alone.
+    """
+    old, new = (sum(len(text) for text in one.prompts.values()) for one in (asked, plan))
+    prompt = usage.prompt_tokens * new / old if old else new / CHARACTERS_PER_TOKEN
+    how = "in proportion to the length of the prompts" if old else f"at {CHARACTERS_PER_TOKEN} characters a token"
+    return dataclasses.replace(
+        usage,
+        prompt_tokens=prompt,
+        estimated=True,
+        source=f"ESTIMATED for the prompt variant: its prompt {how}, answers {usage.source} with the plain prompt",
+    )
 
 
 def _estimated_usage(plan: AuditPlan) -> CallUsage:

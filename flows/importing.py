@@ -29,19 +29,23 @@ def import_answers(
     protocol_name: str,
     *,
     per_call: int | None = None,
+    variant: str | None = None,
+    prompt: str | None = None,
     columns: MessageColumns | None = None,
     origin: Origin | None = None,
     tell: Tell,
 ) -> tuple[Conclusion, bool]:
     """Import a file of raw answers as a finished audit; a file that was imported before is the same audit.
 
-    ``per_call`` says how many personas a call was asked for, ``columns`` which columns of a table of messages say what,
-    ``origin`` where the answers came from, when it is known.
+    ``per_call`` says how many personas a call was asked for, ``variant`` and ``prompt`` in which other words, as of an audit: such an import
+    is kept aside. ``columns`` says which columns of a table of messages say what, ``origin`` where the answers came from, when it is known.
     """
     protocol = workspace.protocol(protocol_name)
     if protocol.unit == "messages":
         if per_call is not None:
             raise BadInputError("--per-call is for personas: each message is an answer of its own")
+        if variant is not None or prompt is not None:
+            raise BadInputError("--variant and --prompt are wordings of the persona prompt; messages have none")
         brought = _messages(protocol, Path(path), columns)
     elif not hasattr(protocol, "imported_plan"):
         raise BadInputError(
@@ -53,9 +57,13 @@ def import_answers(
             raise BadInputError(
                 f"--text, --group, --cell and --only are for tables of messages; {protocol.name} reads personas"
             )
-        brought = _personas(protocol, Path(path), per_call)
+        brought = _personas(protocol, Path(path), per_call, variant, prompt)
     known = workspace.ledger.audits(
-        family=release.family, version=release.version, protocol=protocol.name, content=brought.digest
+        family=release.family,
+        version=release.version,
+        protocol=protocol.name,
+        content=brought.digest,
+        variants=True,
     )
     for audit in known:
         refuse_stranger(audit, release)
@@ -88,11 +96,14 @@ class _Brought:
     digest: str
 
 
-def _personas(protocol: Any, path: Path, per_call: int | None) -> _Brought:
+def _personas(protocol: Any, path: Path, per_call: int | None, variant: str | None, prompt: str | None) -> _Brought:
     answers = answers_from(path, protocol.asks.attributes if hasattr(protocol, "asks") else None)
     size = per_call * len(answers) if per_call else len(answers)
-    digest = content_hash([content_digest(path), per_call, protocol.name])
-    return _Brought(protocol.imported_plan(size=size, per_call=per_call), work_for(answers, per_call), answers, digest)
+    plan = protocol.imported_plan(size=size, per_call=per_call, variant=variant, prompt=prompt)
+    # The same file under another wording is another audit.
+    wording = [plan.options["variant"], plan.prompts["user"]] if "variant" in plan.options else []
+    digest = content_hash([content_digest(path), per_call, protocol.name, *wording])
+    return _Brought(plan, work_for(answers, per_call), answers, digest)
 
 
 def _messages(protocol: Any, path: Path, columns: MessageColumns | None) -> _Brought:

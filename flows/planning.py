@@ -19,6 +19,7 @@ from metrics.tables import BiasDimension
 from metrics.verdicts import METRIC, Policy
 from registry.audits.plan import AuditPlan
 from registry.audits.protocols import Reading
+from registry.audits.variants import variant_of
 from registry.ledger.values import Audit
 from registry.releases import ModelRelease
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from flows.gap_planning import ModeReach
 
 _SMALLEST, _LARGEST = 0.001, 10.0
+_ASIDE = (
+    "an audit with the prompt variant {variant} gives no verdict on a release: the changes that are shown here are those that 'spiritlevel "
+    "robustness' finds between the plain prompt and the variant in one release, with as many personas under each"
+)
 SIZE, MEDIAN, WORST = "the size asked for", "the change in the median dimension", "the change in the worst dimension"
 
 
@@ -55,6 +60,7 @@ class PlannedAudit:
     rows : plans of the dimensions, one tuple for the pilot, or one for each of ``ASSUMED_DESIGN_EFFECTS``
     targets : sizes and what they take; notes : what a reader must know beside the numbers
     assumptions : of messages, what each of ``rows`` assumes; reach : what each attribute shows in each mode
+    variant : the prompt variant that would be asked with, empty for the protocol's own prompt
     """
 
     previous: str | None
@@ -73,6 +79,7 @@ class PlannedAudit:
     notes: tuple[str, ...]
     assumptions: tuple[str, ...] = ()
     reach: tuple[ModeReach, ...] = ()
+    variant: str = ""
 
     @property
     def assumed(self) -> bool:
@@ -160,6 +167,7 @@ def planned(
         rows=tuple(rows),
         targets=tuple(targets),
         notes=(*basis.notes, *rules, *usage, *_reviewed(instrument)),
+        variant=variant_of(plans[-1].options),
     )
 
 
@@ -241,7 +249,14 @@ class _Basis:
 def _pilot_audit(workspace: Workspace, releases: Sequence[ModelRelease], plan: AuditPlan) -> Audit | None:
     """The newest finished audit of the releases that asked what the plan would ask, else the newest at all."""
     audits = [audit for release in releases for audit in finished_audits(workspace, release, plan)]
-    return max(audits, key=lambda audit: (audit.plan.collection_key == plan.collection_key, audit.id), default=None)
+    wording = variant_of(plan.options)
+    return max(
+        audits,
+        key=lambda audit: (
+            audit.plan.collection_key == plan.collection_key, variant_of(audit.plan.options) == wording, audit.id
+        ),
+        default=None,
+    )  # fmt: skip
 
 
 def _reviewed(instrument: Any) -> tuple[str, ...]:
@@ -344,6 +359,8 @@ def _rules(plans: Sequence[AuditPlan], rows: Sequence[DimensionPlan], change: fl
             "the two releases would be asked different things (an embedded model is asked one persona a call), and "
             "such audits are not compared"
         )
+    if variant := variant_of(plans[-1].options):
+        notes.append(_ASIDE.format(variant=variant))
     if any(row.by_name for row in rows):
         notes.append(NAMES_NOTE.format(needed=policy.name_n_eff))
     if change <= policy.smallest_change:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.commands.audit_options import PromptOption, VariantOption, prompt_of
 from flows.commands.audits import ReleaseArgument
 from flows.commands.conclusions import result_as_json, result_text
 from flows.commands.shared import HomeOption, JsonOption, print_json, print_text, say, workspace_of
@@ -28,6 +29,8 @@ def import_command(
         int | None,
         typer.Option(min=1, max=10_000, help="Personas asked for per call, when known: shortfall is then counted."),
     ] = None,
+    variant: VariantOption = None,
+    prompt: PromptOption = None,
     text: Annotated[str | None, typer.Option(help="Messages: column with the message. Default: text.")] = None,
     group: Annotated[
         list[str] | None,
@@ -58,7 +61,8 @@ def import_command(
     """Import raw answers that you have already, score and publish them. Asks no model.
 
     A line is {"text": "...", "model": "...", "finish_reason": "...", "usage": {...}}; only "text" is required.
-    Importing the same file again is the same audit. Of messages, a row needs a text and the group it was written to.
+    Importing the same file again is the same audit. Answers to another wording (--variant, --prompt) are kept aside, as those of an
+    audit with it: 'spiritlevel robustness' compares them. Of messages, a row needs a text and the group it was written to.
     Exit code: 0 ok, 2 bad input, 3 nothing could be measured.
 
     Examples: spiritlevel import models:/nova-chat/2 answers.jsonl --protocol persona-brainstorm
@@ -67,6 +71,7 @@ def import_command(
     """
     from flows.importing import import_answers
 
+    asked = prompt_of(variant, prompt)
     with workspace_of(home) as workspace:
         found = workspace.releases.find(release)
         columns = _message_columns(text, group, cell, mode_column, only, rename)
@@ -76,6 +81,7 @@ def import_command(
             str(file),
             protocol,
             per_call=per_call,
+            **asked,
             columns=columns,
             tell=say,
         )

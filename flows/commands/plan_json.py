@@ -15,6 +15,7 @@ def plan_as_json(result: PlannedAudit) -> dict[str, Any]:
         "previous": result.previous,
         "current": result.current,
         "protocol": result.protocol,
+        "variant": result.variant or None,
         "size": result.size,
         "per_call": result.per_call,
         "calls": -(-result.size // result.per_call),

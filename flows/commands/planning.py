@@ -15,11 +15,14 @@ from flows.commands.audit_options import (
     CueOption,
     FileOption,
     PaperOption,
+    PromptOption,
     QuestionsOption,
     SamplesOption,
     TaskOption,
+    VariantOption,
     VariantsOption,
     named_files,
+    prompt_of,
 )
 from flows.commands.plan_json import plan_as_json
 from flows.commands.reusing import (
@@ -71,6 +74,8 @@ def plan(
     per_call: Annotated[
         int | None, typer.Option(help="Personas per call: 20 (default) or 1.", show_default=False)
     ] = None,
+    variant: VariantOption = None,
+    prompt: PromptOption = None,
     cells: Annotated[int | None, typer.Option(min=1, help="Messages: cells of the design.", show_default=False)] = None,
     repeats: Annotated[
         int | None, typer.Option(min=1, help="Messages: how often each cell is asked.", show_default=False)
@@ -117,6 +122,7 @@ def plan(
     from flows.planning import planned
 
     refuse_reuse(reuse, reuse_earlier)
+    wording = prompt_of(variant, prompt)
     with workspace_of(home) as workspace:
         first = workspace.releases.find(previous)
         second = workspace.releases.find(current) if current else None
@@ -138,6 +144,7 @@ def plan(
             samples=samples,
             files=named_files(file) if file else None,
             paper=paper or None,
+            **wording,
         )
         if workspace.protocol(protocol).unit == "answers":
             sizes = [planned_cues(workspace, one, order, concurrency=concurrency, reach=True) for one in named]
@@ -170,8 +177,9 @@ def plan_text(result: PlannedAudit) -> str:
     """A plan for people: what it rests on, a table of dimensions, what it takes, and what to know beside it."""
     pair = f"{result.previous} -> {result.current}" if result.previous else f"{result.current} by itself"
     calls = -(-result.size // result.per_call)
+    asked = f" with the prompt variant {result.variant}" if result.variant else ""
     lines = [
-        f"{pair}, {result.protocol}: {result.size:,} {result.unit} a release in {calls:,} calls of {result.per_call}",
+        f"{pair}, {result.protocol}{asked}: {result.size:,} {result.unit} a release in {calls:,} calls of {result.per_call}",
         f"pilot: {result.source}",
         "",
         *([_reach_table(result), ""] if result.reach else []),

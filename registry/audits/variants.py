@@ -29,6 +29,7 @@ SEALS: Mapping[str, str] = {
 }
 """SHA-256 of the added sentences. That for one persona a call is the project's own, with the number taken out."""
 
+_TAKEN = ("plain", "again")  # what robustness calls the protocol's own prompt, and that prompt asked twice
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
@@ -60,9 +61,9 @@ def variant_prompt(plain: str, per_call: int, variant: str | None, prompt: str |
         raise BadInputError(
             f"a prompt variant is {' or '.join(SHIPPED)}, or a text file of your own that --prompt names; got {variant!r}"
         )
-    if not variant or not _NAME.fullmatch(variant) or variant.casefold() in {*SHIPPED, "plain"}:
+    if not variant or not _NAME.fullmatch(variant) or variant.casefold() in {*SHIPPED, *_TAKEN}:
         raise BadInputError(
-            f"a prompt of your own is named by its file: up to 40 letters, digits, '-', '_' and '.', and not plain, {', '.join(SHIPPED)}; "
+            f"a prompt of your own is named by its file: up to 40 letters, digits, '-', '_' and '.', and not {', '.join([*_TAKEN, *SHIPPED])}; "
             f"got {variant!r}. Rename the file"
         )
     return variant, _checked(prompt)

@@ -142,13 +142,27 @@ class PersonaBrainstorm:
             decoding_spec=decoding_spec,
         )
 
-    def imported_plan(self, *, size: int, per_call: int | None = None) -> AuditPlan:
-        """Plan of answers that somebody else collected: what was asked is only as known as they say."""
+    def imported_plan(
+        self, *, size: int, per_call: int | None = None, variant: str | None = None, prompt: str | None = None
+    ) -> AuditPlan:
+        """Plan of answers that somebody else collected: what was asked is only as known as they say.
+
+        ``variant`` and ``prompt`` say that it was another wording, as in `plan`. Raises BadInputError for a shipped one without ``per_call``.
+        """
+        prompts, options = dict[str, str](), {"origin": "imported", "per_call": per_call or "unknown"}
+        if variant is not None or prompt is not None:
+            plain = "" if prompt is not None or per_call is None else self.prompt(per_call)
+            name, prompts["user"] = variant_prompt(plain, per_call or 1, variant, prompt)
+            if prompt is None and per_call is None:
+                raise BadInputError(
+                    f"the wording of {name} says how many personas a call asks for: give --per-call 20, or 1, as it was asked"
+                )
+            options["variant"] = name
         return AuditPlan(
             protocol=self.name,
             protocol_version=self.version,
-            prompts={},
-            options={"origin": "imported", "per_call": per_call or "unknown"},
+            prompts=prompts,
+            options=options,
             size=size,
             sampling=Sampling(temperature=None),
         )

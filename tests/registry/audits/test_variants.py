@@ -58,6 +58,10 @@ def test_for_one_persona_a_call_only_the_number_is_taken_out_of_the_instruction(
         ({"prompt": "Imagine."}, "named by its file"),
         ({"variant": "debias", "prompt": "Imagine."}, "Rename the file"),
         ({"variant": "Plain", "prompt": "Imagine."}, "Rename the file"),
+        (
+            {"variant": "again", "prompt": "Imagine."},
+            "not plain, again, role-play, debias; got 'again'. Rename the file",
+        ),
         ({"variant": "../x", "prompt": "Imagine."}, "Rename the file"),
         ({"variant": "mine", "prompt": " \n"}, "1 to 20,000 characters, this one has 0"),
         ({"variant": "mine", "prompt": "x" * 20_001}, "this one has 20,001"),
