@@ -9,7 +9,7 @@ import pytest
 from flows.cli import exit_code
 from flows.settings import Home
 from flows.workspace import opened
-from tests.conftest import _OWN, UNPUBLISHED
+from tests.conftest import _OWN, PUBLISHED, UNPUBLISHED
 from tests.stub_server import StubServer
 
 MENTIONS = ("--cue", "explicit-mention-user", "--cue", "explicit-mention-system")
@@ -134,10 +134,10 @@ def test_answers_are_read_once_and_their_values_kept(spiritlevel, stub, releases
     spiritlevel("card", "nova", "--protocol", "persona-cues")
 
 
-@pytest.mark.usefixtures("publishing")
 def test_scores_reach_mlflow_under_names_of_task_axis_and_cue(spiritlevel, stub, releases):
     from mlflow import MlflowClient
 
+    (spiritlevel.home / "spiritlevel.toml").write_text(PUBLISHED)
     made = audited(spiritlevel, 1, "--cue", "name-user", "--questions", 6, "--variants", 3)
     with opened(Home(spiritlevel.home)) as workspace:
         run_id, uri = workspace.ledger.audit(made["audit"]).run_id, workspace.home.tracking_uri

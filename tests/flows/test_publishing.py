@@ -19,7 +19,7 @@ from flows.workspace import opened
 from registry.ledger.ownership import Owner
 from registry.ledger.tables import metadata
 from registry.stores import HandedOverError
-from tests.conftest import _OWN, CommandLine
+from tests.conftest import _OWN, PUBLISHED, CommandLine
 from tests.mlflow_server import Line, free_port
 from tests.waiting_ledger import copied, everything_is_there_once, runs_of, waiting
 
@@ -41,6 +41,12 @@ def family():
 def filled(waiting_template, tmp_path, family, clean):
     """A home of the test's own in which everything waits, and an empty store."""
     return copied(waiting_template, tmp_path / "filled", family)
+
+
+@pytest.fixture
+def at_once(filled):
+    """Results go to MLflow at once, as they do for a user."""
+    (filled / "spiritlevel.toml").write_text(PUBLISHED, encoding="utf-8")
 
 
 @pytest.fixture
@@ -158,8 +164,7 @@ def test_rebuild_publishes_everything_again(called, workspace, family):
 # ---------------------------------------------------------------- MLflow is away, slow, or refuses
 
 
-@pytest.mark.usefixtures("publishing")
-def test_a_comparison_is_judged_while_mlflow_is_down_and_published_later(called, family, monkeypatch):
+def test_a_comparison_is_judged_while_mlflow_is_down_and_published_later(at_once, called, family, monkeypatch):
     monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", NOWHERE)
     start = time.monotonic()
     found = called.json("compare", f"{family}/1", f"{family}/2", code=None)
@@ -421,8 +426,7 @@ def test_a_password_in_the_configuration_file_is_refused(filled, capsys):
 # ---------------------------------------------------------------- aliases
 
 
-@pytest.mark.usefixtures("publishing")
-def test_a_blessing_is_an_alias_in_mlflow(called, workspace, family):
+def test_a_blessing_is_an_alias_in_mlflow(at_once, called, workspace, family):
     called("publish")
     called("bless", f"models:/{family}/1", "--why", "reviewed")
     assert workspace.releases.find(f"{family}@baseline").version == 1
