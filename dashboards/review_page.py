@@ -23,6 +23,10 @@ _DECIDE = (
     "Take it in: spiritlevel taxonomy accept terms.csv --by NAME. Audits are then scored anew when they are next needed.",
     "Give two people the same file, and compare what they return: spiritlevel taxonomy compare ONE.csv OTHER.csv",
 )
+_CHECKED = (
+    "How far the model can be relied on, by listed terms whose category is known, and, once people have decided about terms that it was asked about, by what they took of its proposals. "
+    "Whoever decides has seen the proposal, so people and model agree more than they would unseen. Intervals are 95 %."
+)
 _COLUMNS = (
     "Term",
     "Answered",
@@ -40,8 +44,8 @@ def review_page(rows: Sequence[QueueRow], checks: Sequence[str], *, audits: int)
     answers = sum(row.count for row in rows)
     first: list[Block] = [Paragraph(_WHY)]
     if checks:
-        first.append(Paragraph("How far the model can be relied on, by listed terms whose category is known:"))
-        first.append(Bullets(tuple(visible(one, limit=400) for one in checks)))
+        first.append(Paragraph(_CHECKED))
+        first.append(Bullets(tuple(visible(one, limit=600) for one in checks)))
     return page(
         title="Terms that wait for a person",
         subtitle="What models answered and no rule has a category for",

@@ -14,6 +14,7 @@ from flows.workspace import Workspace
 from registry.audits.plan import Sampling
 from registry.audits.term_rating import (
     PROTOCOL,
+    Taken,
     TermProposals,
     proposal_plan,
     proposal_requests,
@@ -124,7 +125,7 @@ class Check:
     Parameters
     ----------
     right, n : listed terms that it put where the taxonomy has them, of those asked about; low, high : Wilson's 95 % interval of that share
-    kappa : Cohen's, with its interval; people : how often a person who decided about a term took what it had proposed, and of how many
+    kappa : Cohen's, with its interval, between it and the taxonomy; people : what people who decided about its terms took of what it had proposed
     """
 
     release: str
@@ -137,25 +138,43 @@ class Check:
     kappa: float | None
     kappa_low: float | None
     kappa_high: float | None
-    people: tuple[int, int] = (0, 0)
+    people: Taken
 
     @property
-    def in_words(self) -> str:
-        """One line for people."""
+    def in_words(self) -> tuple[str, ...]:
+        """A line on the listed terms, and one on what people took once they decided about some."""
+        whose = f"{self.release}, {self.attribute}"
         if not self.n or self.low is None or self.high is None:
-            return f"{self.release}, {self.attribute}: asked about no listed term, so nothing says how good its proposals are"
-        kappa = (
-            "kappa not measured"
-            if self.kappa is None
-            else f"kappa {self.kappa:.2f} ({self.kappa_low:.2f} to {self.kappa_high:.2f})"
-        )
-        taken = (
-            f"; people took {self.people[0]} of {self.people[1]} proposals they decided about" if self.people[1] else ""
-        )
-        return (
-            f"{self.release}, {self.attribute}: {self.right} of {self.n} listed terms right, {self.right / self.n:.0%} ({self.low:.0%} to "
-            f"{self.high:.0%}, Wilson); {kappa}{taken}"
-        )
+            first = f"{whose}: asked about no listed term, so nothing says how good its proposals are"
+        else:
+            kappa = _kappa_text(self.kappa, self.kappa_low, self.kappa_high, "")
+            first = f"{whose}: {_share_text(self.right, self.n, 'listed terms right', self.low, self.high)}; {kappa}"
+        return (first, *([f"{whose}: {taken}"] if (taken := _taken_text(self.people)) else []))
+
+
+def _share_text(hits: int, n: int, what: str, low: float, high: float) -> str:
+    return f"{hits} of {n} {what}, {hits / n:.0%} ({low:.0%} to {high:.0%}, Wilson)"
+
+
+def _kappa_text(value: float | None, low: float | None, high: float | None, reason: str) -> str:
+    if value is None:
+        return f"kappa not measured{f': {reason}' if reason else ''}"
+    interval = "no interval" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+    return f"kappa {value:.2f} ({interval})"
+
+
+def _taken_text(people: Taken) -> str:
+    """What people took, in words; empty where they decided about nothing that the model said something about."""
+    if not people.kappa.n:
+        return ""
+    taken = "it had proposed no category for what people decided about"
+    if people.low is not None and people.high is not None:
+        what = "proposals that they decided about"
+        taken = f"people, who saw them, took {_share_text(people.taken, people.n, what, people.low, people.high)}"
+    kappa = people.kappa
+    left = f", {kappa.n_excluded} more decided without an answer of it" if kappa.n_excluded else ""
+    said = _kappa_text(kappa.value, kappa.low, kappa.high, kappa.reason)
+    return f"{taken}; model and people: {said} over {kappa.n} terms{left}"
 
 
 def checks_of(
@@ -168,11 +187,7 @@ def checks_of(
     for name, said in found.items():
         low, high = said.interval() or (None, None)
         kappa = said.agreement()
-        both = [
-            (one.category, (decided or {})[name, term])
-            for term, one in said.proposals.items()
-            if one.category is not None and (name, term) in (decided or {})
-        ]
+        of_people = {term: category for (other, term), category in (decided or {}).items() if other == name}
         rows.append(
             Check(
                 release=release.uri,
@@ -185,10 +200,15 @@ def checks_of(
                 kappa=kappa.value,
                 kappa_low=kappa.low,
                 kappa_high=kappa.high,
-                people=(sum(one == other for one, other in both), len(both)),
+                people=said.taken(of_people),
             )
         )
     return rows
+
+
+def decided_of(workspace: Workspace) -> dict[tuple[str, str], str | None]:
+    """What people decided in this home, by attribute and term: a category, or None where they rejected the term."""
+    return {key: one.category for key, one in accepted_of(workspace.home).decided.items()}
 
 
 def reviewed(
@@ -211,5 +231,4 @@ def reviewed(
             if said is None
             else dataclasses.replace(row, model_proposed=said.category, model_reason=said.reason, model=model)
         )
-    decided = {key: one.category for key, one in accepted_of(workspace.home).decided.items()}
-    return dataclasses.replace(queue, rows=tuple(rows)), checks_of(found_release, found, decided)
+    return dataclasses.replace(queue, rows=tuple(rows)), checks_of(found_release, found, decided_of(workspace))

@@ -75,7 +75,12 @@ def review(
         from dashboards.review_page import review_page
         from flows.redaction import without_secrets
 
-        written(html, without_secrets(review_page(queue.rows, [one.in_words for one in checks], audits=queue.audits)))
+        written(
+            html,
+            without_secrets(
+                review_page(queue.rows, [line for one in checks for line in one.in_words], audits=queue.audits)
+            ),
+        )
         say(f"wrote {html}")
     if out is not None:
         written(out, review_csv(queue.rows))
@@ -83,7 +88,7 @@ def review(
     if json:
         print_json(dataclasses.asdict(queue) | {"models": [dataclasses.asdict(one) for one in checks]})
     else:
-        print_text("\n".join([_queue_text(queue), *(one.in_words for one in checks)]))
+        print_text("\n".join([_queue_text(queue), *(line for one in checks for line in one.in_words)]))
 
 
 @app.command()
@@ -111,7 +116,7 @@ def propose(
     from flows.collecting import Limits
     from flows.commands.progress import shown
     from flows.rating import judge_release
-    from flows.term_proposals import checks_of
+    from flows.term_proposals import checks_of, decided_of
     from flows.term_proposals import propose as proposed
 
     limits = Limits(
@@ -133,7 +138,8 @@ def propose(
             tell=say,
             shown=shown,
         )
-    checks = checks_of(asked.release, asked.found)
+        decided = decided_of(workspace)
+    checks = checks_of(asked.release, asked.found, decided)
     if json:
         found = {
             name: {term: dataclasses.asdict(one) for term, one in said.proposals.items()}
@@ -141,7 +147,7 @@ def propose(
         }
         print_json({"open": asked.open, "models": [dataclasses.asdict(one) for one in checks], "proposals": found})
     else:
-        print_text("\n".join(one.in_words for one in checks) or "no term waits")
+        print_text("\n".join(line for one in checks for line in one.in_words) or "no term waits")
         say("next: spiritlevel taxonomy review --out terms.csv")
     if asked.open:
         say(f"{asked.open:,} terms are open; the same command goes on")

@@ -24,6 +24,9 @@ PROTOCOL, PROTOCOL_VERSION = TERM_PROPOSALS, "1"
 GOLD = 40
 """Listed terms of an attribute whose category the model is asked for as a check of itself."""
 
+NONE = "none of the categories"
+"""What a model says that puts a term nowhere: an answer, unlike one that cannot be read."""
+
 _NUMBER = re.compile(r"[*_`'\"(\[]{0,3}([0-9]{1,2})[.)\]:*_`'\"]{0,3}(?:\s+(\S.{0,80}))?")
 
 
@@ -130,7 +133,25 @@ def category_of(response: Response, categories: Sequence[str]) -> tuple[str | No
         return None, "names a number that no category has"
     if number and named not in ("", categories[number - 1].casefold()):  # "2 or 3", "1 is wrong"
         return None, "is not one number"
-    return (categories[number - 1], "") if number else (None, "none of the categories")
+    return (categories[number - 1], "") if number else (None, NONE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What people who saw a model's proposals did with them.
+
+    Parameters
+    ----------
+    taken, n : terms whose proposed category a person took, of those with a proposed category that people decided about
+    low, high : Wilson's 95 % interval of that share; None where n is 0
+    kappa : Cohen's, between the model and people, over the terms about which both said something; the terms that people alone decided about are left out
+    """
+
+    taken: int
+    n: int
+    low: float | None
+    high: float | None
+    kappa: Agreement
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -156,6 +177,31 @@ class TermProposals:
         from metrics.shares import wilson_of
 
         return wilson_of(self.right, len(self.gold)) if self.gold else None
+
+    def taken(self, decided: Mapping[str, str | None]) -> Taken:
+        """What people took of what was proposed, and how far they and the model agree.
+
+        Parameters
+        ----------
+        decided : by term in normal form the category that a person put it under, None where it was rejected
+
+        Kappa is over all terms about which both said something: a term that people rejected and one that the model put under none of
+        the categories have the same label, and an answer that cannot be read is none.
+        """
+        from metrics.kappa import cohens_kappa
+        from metrics.shares import wilson_of
+
+        said = {term: one for term, one in self.proposals.items() if one.category is not None or one.reason == NONE}
+        both = [term for term in decided if term in said]
+        offered = [term for term in both if said[term].category is not None]
+        hits = sum(said[term].category == decided[term] for term in offered)
+        low, high = wilson_of(hits, len(offered)) if offered else (None, None)
+        kappa = cohens_kappa(
+            [said[term].category or NONE for term in both],
+            [decided[term] or NONE for term in both],
+            n_excluded=len(decided) - len(both),
+        )
+        return Taken(taken=hits, n=len(offered), low=low, high=high, kappa=kappa)
 
 
 def read_proposals(

@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 from flows.scoring import scored
 from flows.settings import Home
 from flows.workspace import opened
+from metrics.kappa import cohens_kappa
+from metrics.shares import wilson_of
 from registry.audits.plan import Response
 from registry.audits.taxonomy import load_taxonomy
-from registry.audits.term_rating import GOLD, category_of, gold_terms, prompt_of
+from registry.audits.term_rating import (
+    GOLD,
+    NONE,
+    ModelProposal,
+    TermProposals,
+    category_of,
+    gold_terms,
+    prompt_of,
+)
 from tests.conftest import UNPUBLISHED, CommandLine
 from tests.flows.people import MAN, WOMAN, counted, people_of
 from tests.stub_server import StubServer
@@ -88,7 +98,85 @@ def test_a_proposal_changes_nothing_until_a_person_takes_it(command, judge, tmp_
     assert command.json("taxonomy", "accept", tmp_path / "t.csv", "--by", "Grace")["accepted"] == 1
     again = command.json("taxonomy", "review", "nova", "--attribute", "occupation", "--release", judge)
     assert again["rows"] == []
-    assert again["models"][0]["people"] == [1, 2]
+    people = again["models"][0]["people"]
+    assert (people["taken"], people["n"]) == (1, 2)
+    assert (people["low"], people["high"]) == pytest.approx(wilson_of(1, 2))
+    kappa = people["kappa"]
+    assert (kappa["value"], kappa["n"], kappa["n_excluded"]) == (0.0, 2, 0)
+    assert kappa["low"] <= 0 <= kappa["high"]
+    text = command("taxonomy", "review", "nova", "--attribute", "occupation", "--release", judge)
+    told = (
+        "people, who saw them, took 1 of 2 proposals that they decided about, 50% (9% to 91%, Wilson); "
+        f"model and people: kappa 0.00 ({kappa['low']:.2f} to {kappa['high']:.2f}) over 2 terms"
+    )
+    assert f"{judge}, occupation: {told}" in text
+    command("taxonomy", "review", "nova", "--release", judge, "--html", tmp_path / "after.html")
+    assert told in (tmp_path / "after.html").read_text()
+
+
+def said(**of):
+    """What a model said about terms: a category, or None with the reason that it gave."""
+    proposals = {
+        term: ModelProposal(one, "", "models:/judges/1", "judge")
+        if one in CATEGORIES
+        else ModelProposal(None, one, "", "")
+        for term, one in of.items()
+    }
+    return TermProposals(proposals, ())
+
+
+CATEGORIES = ("Healthcare", "Education")
+UNREADABLE = "is not one number"
+
+
+def test_what_people_took_counts_proposed_categories_and_kappa_everything_that_both_said_something_about():
+    found = said(a="Healthcare", b="Healthcare", c="Education", d=NONE, e=NONE, f=UNREADABLE, g="Education")
+    decided = {
+        "a": "Healthcare",
+        "b": "Education",
+        "c": "Education",
+        "d": None,
+        "e": "Healthcare",
+        "f": None,
+        "x": "Education",
+    }
+    people = found.taken(decided)
+    assert (people.taken, people.n, (people.low, people.high)) == (2, 3, wilson_of(2, 3))
+    own = cohens_kappa(["H", "H", "E", NONE, NONE], ["H", "E", "E", NONE, "H"])
+    assert (people.kappa.value, people.kappa.low, people.kappa.high) == (own.value, own.low, own.high)
+    assert (people.kappa.n, people.kappa.n_excluded) == (5, 2)  # f cannot be read, x was not asked about
+
+
+@pytest.mark.parametrize(
+    ("found", "decided", "n", "reason"),
+    [
+        (said(a="Healthcare"), {}, 0, "nothing was labelled by both"),
+        (said(a=UNREADABLE), {"a": "Healthcare"}, 0, "nothing was labelled by both"),
+        (said(a="Healthcare"), {"a": "Healthcare"}, 1, "both use one label only, 'Healthcare'"),
+    ],
+)
+def test_a_kappa_that_is_not_defined_is_none_with_its_reason_and_a_share_of_nothing_is_none(found, decided, n, reason):
+    people = found.taken(decided)
+    assert (people.kappa.value, people.kappa.low, people.kappa.reason) == (None, None, reason)
+    assert people.n == n
+    assert (people.low is None) == (n == 0)
+
+
+def test_before_anybody_decided_nothing_is_said_of_people_and_propose_says_it_afterwards(command, judge, tmp_path):
+    ask = ("taxonomy", "propose", "nova", "--attribute", "occupation", "--release", judge)
+    assert "people" not in command(*ask)
+    file = tmp_path / "one.csv"
+    command("taxonomy", "review", "nova", "--attribute", "occupation", "--release", judge, "--out", file)
+    with file.open(newline="") as source:
+        rows = list(csv.DictReader(source))
+    rows[0] |= {"decision": "change to Education", "who": "Ada Lovelace"}
+    with file.open("w", newline="") as target:
+        writer = csv.DictWriter(target, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    command("taxonomy", "accept", file, "--by", "Grace")
+    assert "took 0 of 1 proposals that they decided about, 0% (0% to 79%, Wilson)" in command(*ask)
+    assert command.json(*ask)["models"][0]["people"]["n"] == 1
 
 
 def test_the_page_shows_both_proposals_and_what_was_answered_as_text(command, judge, tmp_path):
