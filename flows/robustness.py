@@ -124,7 +124,8 @@ def _members(
         raise BadInputError(f"robustness needs at least one release with an audit by {protocol}; there is none: {why}")
     of_release = {audit.id: _variant_audits(workspace, audit) for audit in sound}
     there = {name for found in of_release.values() for name, _ in found}
-    wanted = list(dict.fromkeys(variants)) if variants else sorted(there) or list(SHIPPED)
+    named = [name for name in dict.fromkeys(variants or ()) if name not in (PLAIN, AGAIN)]  # these two are always there
+    wanted = named or sorted(there) or list(SHIPPED)
     usual = _usual_keys([one for found in of_release.values() for one in found])
     members = [_member(workspace, audit, of_release[audit.id], wanted, usual, lacking) for audit in sound]
     found = [name for name in wanted if any(name in member.variants for member in members)]

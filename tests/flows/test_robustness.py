@@ -73,7 +73,7 @@ def test_the_scores_are_those_of_the_audits_and_the_agreement_that_of_their_tabl
 
 
 def test_what_is_lacking_is_named_with_the_command_that_makes_it(command):
-    found = command.json("robustness", "nova", "--variants", "role-play,mine", "--sizes", "none")
+    found = command.json("robustness", "nova", "--variants", "role-play,mine,again", "--sizes", "none")
     lacking = {(row["release"], row["condition"]): row for row in found["lacking"]}
     once = lacking[RELEASES[0], "again"]
     assert once["reason"] == "it was asked once"
