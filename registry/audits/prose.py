@@ -56,11 +56,15 @@ _JOINT = re.compile(r"\s*(?:/|-|–|\band\b|\+|)\s*(?:half|part)?[\s-]*", re.IGN
 _NO_OCCUPATION = re.compile(r"(?:(?:avid|keen|amateur|passionate|proud|strong|fierce|vocal|active|volunteer|devoted)\s+)*(?:avid|keen|amateur|advocate|volunteer|mentor|member|believer|supporter|follower|fan|lover|reader|cook|learner|traveler|traveller|runner|hiker|gardener|listener|role model|regular)\b", re.IGNORECASE)  # fmt: skip
 _KIN = re.compile(rf"\b(?:{KIN})\b", re.IGNORECASE)
 _SELF = re.compile(r"\b(?:she|he|they|i|who)\b|\bi['’](?:m|ve)\b", re.IGNORECASE)
+_KIN_FIRST = re.compile(rf"\W*(?:(?:and|but|while|whose|where|that|because)\s+)*(?:(?:her|his|their|my|the|an?|one|both|two|whose|[\w-]+['’]s)\s+)?(?:\w+\s+){{0,2}}?(?:{KIN})\b(?!\s+(?:of|with)\b)", re.IGNORECASE)  # fmt: skip
+_DOING = re.compile(r"(?:play|watch|read|collect|make|making|do|practi[sc]e|attend|visit|go|tend|carve|restore|build|perform|ride|riding|learn|study)(?:s|ing)?", re.IGNORECASE)  # fmt: skip
+_GOES_ON = re.compile(r"\band\b|\bbut\b|\bbefore\s+\w+ing\b|\bafter\s+\w+ing\b", re.IGNORECASE)
+_NEAR = 45  # characters before a value in which a denial or a hope is looked for
 _CLAUSE = re.compile(r"[.;!?\n:—–]|,\s+(?:and|but|while|whose)\b")
 _NOT = re.compile(r"\b(?:no|not|never|neither|nor|without|isn['’]t|doesn['’]t|wasn['’]t|didn['’]t|hardly)\b", re.IGNORECASE)  # fmt: skip
 _UNREAL = re.compile(
     r"\b(?:dream(?:s|ed|ing)?|hop(?:es|ed|ing)|aspir\w+|wants?|wanted|would|could|might|plans?|planned|planning|wish(?:es|ed)?|pretend\w*|mistaken|future|"
-    r"pursuing|working\s+towards?|studying\s+(?:for|towards?)|final year of|enrolled in|almost|nearly|half of|half-finished|unfinished|dropped out of(?! (?:high|college|university|school))|if|used to|formerly|former|once|previously|before (?:becoming|she|he|they|i|that)|ex|late|until|gave up|quit|left (?:her|his|their|my)|instead of|rather than)\b",
+    r"pursuing|working\s+towards?|studying\s+(?:for|towards?)|final year of|never planned|enrolled in|almost|nearly|half of|half-finished|unfinished|dropped out of(?! (?:high|college|university|school))|if|used to|formerly|former|once|previously|ex|late|until|gave up|quit|left (?:her|his|their|my)|instead of|rather than)\b",
     re.IGNORECASE,
 )  # fmt: skip
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’]m|I['’]ve|my|me|myself)\b")
@@ -68,7 +72,7 @@ _NAME = r"[^\W\d_a-z](?:[^\W\d_]|['’-](?=[^\W\d_]))*"
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Mx|Prof)\.?\s+)?"
 _FULL = rf"{_TITLE}{_NAME}(?:\s+(?:[\"“][^\"”\n]{{1,20}}[\"”]\s+)?(?:(?:de|da|van|von|der|al|bin|bint|del|dos|la|el)\s+){{0,2}}{_NAME}){{0,3}}"
 _NAMED = (  # where a name stands, the plainest first
-    re.compile(rf"(?:\b[Mm]y name is|\b[Nn]ame['’]s|\b[Nn]ame:|\b[Nn]amed|\b[Cc]alled|\b[Mm]eet|\bI['’]m|\bI am|\bI,|\b[Tt]his is|\b[Tt]hat is|\b[Gg]oes by)\s+(?P<said>{_FULL})"),
+    re.compile(rf"(?:\b[Mm]y name is|\b[Nn]ame['’]s|\b[Nn]ame:|\b[Nn]ame was|\b(?:is|was) (?:named|called)|\b[Mm]eet|\bI['’]m|\bI am|\bI,|\b[Tt]his is|\b[Tt]hat is|\b[Gg]oes by)\s+(?P<said>{_FULL})"),
     re.compile(rf"^\W*(?P<said>{_FULL})(?=\s+(?:is|was|has|works|lives|grew|spends|loves|holds|runs|teaches|drives|keeps|never|always)\b|\s*[,(—–])"),
     re.compile(rf"(?<!\bin\s)(?<!\bat\s)(?<!\bfrom\s)(?<!\bof\s)(?<!\bnear\s)(?<!\bto\s)(?<!\bthe\s)(?<![\w'’-])(?P<said>{_TITLE}{_NAME}\s+(?:[\"“][^\"”\n]{{1,20}}[\"”]\s+)?(?:(?:de|da|van|von|der|al|bin|bint|del|dos|la|el)\s+){{0,2}}{_NAME})(?=\s+(?:is|was|has|works|lives|[a-z]+s|[a-z]+ed)\b|\s*[,(—–])"),
     re.compile(rf"^\W*(?P<said>{_NAME})\s*\.\s"),
@@ -139,6 +143,8 @@ def _stated(text: str, name: str, taxonomy: Taxonomy, found: Mapping[str, Said])
     for rank, said, must in [*_of_cues(text, name, own), *_of_words(text, name, taxonomy, own)]:
         category = taxonomy.category(name, said.text, persona)
         basis = taxonomy.basis(name, said.text, persona) or ""
+        if name == "top_personal_interest" and category in (None, unspecified):
+            said, category, basis = _without_its_verb(said, name, taxonomy)
         if category is not None and category != unspecified and not basis.startswith(("answer to", "form")):
             by_rank.setdefault(rank, []).append(said._replace(category=category))
         elif not must:
@@ -146,6 +152,15 @@ def _stated(text: str, name: str, taxonomy: Taxonomy, found: Mapping[str, Said])
     if by_rank:
         return _one_of(sorted(by_rank[min(by_rank)], key=lambda said: said.start), name, taxonomy)
     return min(unlisted, key=lambda said: said.start, default=None)
+
+
+def _without_its_verb(said: Said, name: str, taxonomy: Taxonomy) -> tuple[Said, str | None, str]:
+    """The object alone of what somebody does: "backgammon" of "play backgammon"."""
+    verb, _, rest = said.text.partition(" ")
+    if not rest or not _DOING.fullmatch(verb):
+        return said, None, ""
+    place = said.start + len(verb) + 1
+    return Said(rest, place, None), taxonomy.category(name, rest), taxonomy.basis(name, rest) or ""
 
 
 def _one_of(said: list[Said], name: str, taxonomy: Taxonomy) -> Said | None:
@@ -220,7 +235,7 @@ def _of_another(text: str, begins: int, start: int, own: str, *, others: bool) -
     """Whether what stands before a value says that it is no statement about the person as they are now."""
     before = text[max(0, start - 160) : start]
     clause = _CLAUSE.split(before)[-1]
-    near = clause[-60:]
+    near = clause[-_NEAR:]
     if _NOT.search(near) or _UNREAL.search(near):
         return True
     if others:
@@ -228,7 +243,11 @@ def _of_another(text: str, begins: int, start: int, own: str, *, others: bool) -
     kin = [match.end() for match in _KIN.finditer(clause)]
     if not kin:
         return False
-    return _SELF.search(clause, kin[-1]) is None and not (own and own in clause[kin[-1] :])
+    rest = clause[kin[-1] :]
+    if _SELF.search(rest) or (own and own in rest):
+        return False
+    # "Her mother was a cook and works as a judge" goes on with the mother; "she lives with her wife and works as a judge" with her.
+    return _KIN_FIRST.match(clause) is not None or _GOES_ON.search(rest) is None
 
 
 def _by_pronouns(text: str, taxonomy: Taxonomy) -> Said | None:

@@ -25,7 +25,9 @@ _PERSON = (
     "retiree|artist|millennial|lad|lass|bloke|fella|academic|kid"
 )
 _IS = r"(?:\b(?:is|am|was|as|be|being)\b|\bthey\s+(?:are|were)\b|['’](?:s|m)\b|\bidentif(?:y|ies|ied|ying)(?:\s+as)?\b|\bdescribes?\s+\w+sel(?:f|ves)\s+as\b)"
-_NOW = r"(?:\b(?:is|am)\b|['’](?:s|m)\b|\bthey\s+are\b)"  # what somebody was is no occupation
+_NOW = (
+    r"(?:\b(?:is|am|has been|have been|remains)\b|['’](?:s|m)\b|\bthey\s+are\b)"  # what somebody was is no occupation
+)
 _ADVERBS = r"(?:(?:openly|proudly|proud|ethnically|racially|mostly|happily|quietly|now|also|currently|still|a|an|the|out|both|very|firmly|solidly|fairly|comfortably)\s+){0,3}"
 _BEFORE = r"(?:[\w'’-]+,?\s+){0,6}?"  # other words between an article and the person
 _START = rf"(?:{_IS}|^|[,;:—–(]|\bmeet\b(?:\s+[\w.'’-]+){{1,4}},?|\band\b)\s*"
@@ -53,7 +55,7 @@ def _cue(rank: int, pattern: str, *, listed: bool = True, about_others: bool = F
 _SPAN = r"(?P<said>(?:[\w&'’/+.-]+\s+){0,7}?[\w&'’/+-]+)"  # a few words, as few as lead to an end
 _END = (
     r"(?=\s+(?:at|in|for|with|who|whose|and|but|from|on|by|near|where|while|when|specializ\w+|specialis\w+|since|after|before|outside|"
-    r"around|because|so|though|based|during|that|which|through|until)\b|\s*[,.;:!?()—–\n]|\s+-\s|\s*$)"
+    r"around|because|so|though|based|during|that|which|through|until|attending|studying|living|born|raised|working|ever)\b|\s*[,.;:!?()—–\n]|\s+-\s|\s*$)"
 )
 _INTEREST_END = r"(?=\s+(?:and|but|as|with|who|which|that|when|while|at|on|in|after|during|because|every|whenever|since|from|for|to|around|outside|whether)\b|\s*[,.;:!?()—–\n]|\s+-\s|\s*$)"
 _FEW = r"(?P<said>(?:[\w&'’/+-]+\s+){0,5}?[\w&'’/+-]+)"
@@ -153,7 +155,7 @@ _DEGREE = (
     r"associate['’]?s?(?:\s+degree)|associate['’]?s(?=\s+in\b)|foundation degree|two-year degree|"
     r"(?:vocational|trade|technical|nursing|cosmetology|culinary)\s+(?:school|training|certificate|certification|diploma|college|qualification|degree|course|program)|"
     r"hnd|hnc|btec|nvq|(?:professional\s+|tafe\s+)?certificate|polytechnic diploma|(?:national\s+|college\s+|art school\s+|two-year\s+)?diploma|coding bootcamp|apprenticeship|"
-    r"ged|high[\s-]school (?:diploma|education|degree|equivalency)|secondary[\s-]school (?:certificate|education|diploma)|a[\s-]levels|gcses?|secondary education|"
+    r"secondary (?:school )?(?:certificate|education|diploma)|ged|high[\s-]school (?:diploma|education|degree|equivalency)|secondary[\s-]school (?:certificate|education|diploma)|a[\s-]levels|gcses?|secondary education|"
     r"some (?:college|university|high school)|(?:no|little) (?:formal )?(?:schooling|education)|primary[\s-]school education|(?:(?!(?:no|any|an?|the|his|her|their|my|this|that)\s)[a-z]+\s+)?degree|matric|o[\s-]levels|"
     r"(?:ma|ba|msc|bsc|bs|ms)(?=\s+in\b)|(?:bachelor|master)(?=\s+in\b)|bachelor degree|master degree"
 )
@@ -162,6 +164,7 @@ EDUCATION = (
     _cue(0, r"\b(?P<said>(?:college|university|high[\s-]school|law[\s-]school|medical[\s-]school|grad(?:uate)?[\s-]school|secondary[\s-]school)[\s-](?:graduate|grad|educated|dropout))\b"),
     _cue(0, r"\bgraduated?\s+(?:\w+\s+){0,2}?(?:from|of)\s+(?:an?\s+|the\s+|her\s+|his\s+|their\s+)?(?:\w+\s+){0,3}?(?P<said>high school|secondary school|community college|technical college|law school|medical school|business school|university|college|polytechnic)\b"),
     _cue(0, r"\b(?P<said>dropped out of (?:high school|college|university|school)|left (?:high )?school (?:at|early|after)(?:\s+\w+){0,2})\b", listed=False),
+    _cue(0, r"\b(?:completed|finished|completing|finishing|attended|attending)\s+(?:only\s+|the\s+|a\s+|an\s+)?(?:local\s+|\w+\s+){0,2}?(?P<said>(?:medical|law|business|graduate|culinary|nursing|barber|beauty|art|trade|vocational|technical|high|secondary|primary|elementary|middle|grade|boarding)[\s-](?:school|college))\b"),
     _cue(0, r"\b(?:completed|finished|finish|left|leaving|finishing|completing|only)\s+(?:(?:his|her|their|my|only|just)\s+)?(?P<said>high school|secondary school|primary school|sixth form|middle school|secondary education)\b"),
     _cue(0, r"(?:^|[.,;:]\s*)(?P<said>(?:high|secondary|primary|middle|trade|art|law|medical|culinary)[\s-]school)(?:\s+(?:only|graduate|diploma))?\s*(?=[.,;])"),
     _cue(1, r"\b(?P<said>(?:pursuing|working (?:towards?|on)|studying (?:for|towards?)|finishing|completing)\s+(?:an?|his|her|their|my)\s+(?:[\w-]+\s+)?(?:ph\.?d\.?|doctorate|master['’]?s(?: degree)?|bachelor['’]?s(?: degree)?|mba|law degree|medical degree|associate['’]?s(?: degree)?|degree))"),
@@ -171,7 +174,7 @@ EDUCATION = (
 )  # fmt: skip
 
 OCCUPATION = (
-    _cue(0, rf"\b(?:works?|working|employed|practi[sc]es|jobs?|career|position|living|income|wage|days)\s+(?:\w+ly\s+|full[\s-]time\s+|part[\s-]time\s+|now\s+|today\s+|nights\s+|days\s+|freelance\s+)?as\s+(?:an?\s+|the\s+|her\s+|his\s+|their\s+)?{_SPAN}{_END}", listed=False),
+    _cue(0, rf"\b(?:works?|working|employed|practi[sc]es|jobs?|career|position|living|income|wage|money|keep|trade|days|has worked|have worked)\s+(?:for\s+\w+\s+years\s+)?(?:\w+ly\s+|full[\s-]time\s+|part[\s-]time\s+|now\s+|today\s+|nights\s+|days\s+|freelance\s+)?as\s+(?:an?\s+|the\s+|her\s+|his\s+|their\s+)?{_SPAN}{_END}", listed=False),
     _cue(0, rf"\b(?:by profession|by trade|by day)\b,?\s+(?:(?:she|he|they|i)\s+)(?:is|am|are|works as|['’]m|['’]s)?\s*(?:an?\s+|the\s+)?{_SPAN}{_END}"),
     _cue(0, rf"(?:{_NOW}\s+(?:an?\s+|the\s+)?|[,—–]\s*an?\s+){_SPAN}(?=\s+by\s+(?:trade|profession|day))"),
     _cue(0, rf"\b(?:occupation|profession|(?:day\s+)?job)(?:\s+is|:)\s+(?:an?\s+|the\s+)?{_SPAN}{_END}", listed=False),
@@ -181,8 +184,8 @@ OCCUPATION = (
     _cue(1, rf"(?:^|\bmeet\s+)[A-Z][\w.'’-]+(?:\s+[A-Z][\w.'’-]+){{0,3}}\s*[,(—–-]+\s*(?:\d\d,?\s+(?:is\s+)?(?:an?\s+)?|an?\s+){_SPAN}{_END}"),
     _cue(1, rf"\b(?:works?|working)\s+(?:\w+ly\s+)?(?:as\s+)?(?P<said>(?:in|for|at)\s+(?:an?\s+|the\s+)?(?:[\w&'’-]+\s+){{0,3}}?[\w&'’-]+){_END}"),
     _cue(1, r"\b(?P<said>retired(?:\s+[\w'’-]+){1,3}?(?=\s+(?:who|from|with|in|at|and|living)\b|\s*[,.;])|retired|unemployed|stay[\s-]at[\s-]home (?:mom|mum|mother|dad|father|parent)|homemaker|housewife|househusband|between jobs|out of work|jobless|full[\s-]time (?:mother|mom|mum|carer|caregiver|parent)|(?:undergraduate|university|college|graduate|ph\.?d\.?|medical|law|nursing|high[\s-]school) student|freshman|sophomore|(?:first|second|third|final)-year (?:student|undergraduate))\b(?!\s+(?:loan|debt|union))"),
-    _cue(2, r"\b(?P<said>teaches\s+(?:[\w'’-]+\s+){0,3}?[\w'’-]+)(?=\s+(?:at|in|to|and|for|part)\b|\s*[,.;])"),
-    _cue(2, rf"\b(?:runs?|owns|manages?|operates?|heads?|leads?)\s+(?:an?|the|her|his|their|my|two)\s+(?:own\s+|small\s+|family\s+|little\s+|successful\s+|busy\s+)?{_SPAN}{_END}"),
+    _cue(2, r"\b(?P<said>(?:drives|cleans|installs|repairs|sells|runs|lectures|farms|bakes|teaches(?=\s+(?:[\w'’-]+\s+){0,3}?(?:at|in|to)\b))(?:\s+(?!(?:at|in|on|for|to|and|through|by|near|every)\b)[\w'’-]+){0,4})(?=\s|[,.;])"),
+    _cue(2, rf"\b(?:runs?|owns|manages?|operates?)\s+(?:an?|the|her|his|their|my|two)\s+(?:own\s+|small\s+|family\s+|little\s+|successful\s+|busy\s+)?{_SPAN}{_END}"),
     _cue(2, r"\b(?P<said>(?:drives?|repairs?|fixes|designs?|writes?|builds?|sells?|bakes?|cleans?|farms?|nurses|codes|programs|develops?|delivers?|cooks?|installs?)\s+(?:(?:an?|the)\s+)?(?:[\w'’-]+\s+){0,2}?[\w'’-]+)\s+(?:for a living|professionally|for work|full[\s-]time|by day)\b"),
     _cue(2, rf"[,—–(]\s*(?:and\s+)?(?:an?|our|their)\s+{_SPAN}{_END}"),
     _cue(3, rf"{_WHO}(?:an?\s+)(?:[\w'’-]+,?\s+){{0,6}}?(?P<said>(?:[\w'’-]+\s+){{0,2}}[\w'’-]+){_END}"),
@@ -190,17 +193,23 @@ OCCUPATION = (
 
 _TIME = r"(?:(?:free|spare|down|leisure|off)[\s-]?(?:time|hours)|weekends?|evenings?|downtime|days off|off[\s-]duty|outside (?:of )?work|when not (?:working|at work)|after work|nights|mornings|sundays?|saturdays?|rainy days?)"
 INTEREST = (
-    _cue(0, rf"\b(?:top|main|greatest|biggest|favou?rite|primary|true|first|chief|real|deepest|one|great|only|biggest|guilty)\s+(?:personal\s+)?(?:interests?|passions?|hobb(?:y|ies)|pastimes?|loves?|pleasures?|joys?|obsession|thing|indulgence)\s*(?:is|are|remains|lies in|:|—|–|,)\s*(?:the\s+|her\s+|his\s+|their\s+|my\s+|for\s+|always\s+)?{_FEW}{_INTEREST_END}", listed=False),
+    _cue(0, rf"\b(?:top|main|greatest|biggest|favou?rite|primary|true|first|chief|real|deepest|one|great|only|guilty|number one|consuming|(?:most|best)[\s-]\w+)\s+(?:personal\s+|private\s+|unshakable\s+)?(?:interests?|passions?|hobb(?:y|ies)|pastimes?|loves?|pleasures?|joys?|obsession|thing|indulgence|escape|habit|way)(?:\s+(?:in (?:the world|life)|to (?:do|spend \w+ \w+ \w+|relax|unwind)|outside (?:of )?(?:work|the \w+|\w+)|by far|of all|these days))?\s*(?:is|are|remains|lies in|:|—|–|,)\s*(?:the\s+|her\s+|his\s+|their\s+|my\s+|for\s+|always\s+)?{_FEW}{_INTEREST_END}", listed=False),
     _cue(0, rf"\b(?:passions?|hobby|hobbies|obsession|heart|thing)\s+(?:is|are|lies? (?:in|with)|belongs to)\s+(?:the\s+)?{_FEW}{_INTEREST_END}", listed=False),
     _cue(0, rf"\b(?:hobby|hobbies|passions?|interests?|loves|likes)\s*:\s*{_FEW}{_INTEREST_END}", listed=False),
-    _cue(0, r"\b(?P<said>(?:[\w'’-]+\s+){0,3}?[\w'’-]+)\s+(?:is|are|remains|being)\s+(?:what\s+)?(?:\w+\s+)?(?:her|his|their|my|the)\s+(?:\w+\s+)?(?:passions?|love|hobby|pastime|obsession|joy|escape|interest|vice|calling|life)\b"),
+    _cue(0, r"\b(?P<said>(?:[\w'’-]{1,40}\s+){0,3}?[\w'’-]{1,40})\s+(?:is|are|remains|being)\s+(?:what\s+)?(?:\w+\s+)?(?:her|his|their|my|the)\s+(?:\w+\s+){0,2}?(?:passions?|love|hobby|pastime|obsession|joy|escape|interest|vice|calling|life|pleasure|favou?rite thing)\b"),
+    _cue(0, rf"\bwhat\s+(?:she|he|they|i)\s+(?:really\s+)?(?:loves?|enjoys?|cares? about|treasures?)\s+(?:most|best|above all)(?:\s+of all)?,?(?:\s+though,|\s+however,)?\s+(?:is|are)\s+{_FEW}{_INTEREST_END}", listed=False),
+    _cue(0, r"\b(?P<said>(?:[\w'’-]{1,40}\s+){0,3}?[\w'’-]{1,40})\s+is\s+(?:what|the (?:one )?thing)\s+(?:that\s+)?(?:(?:she|he|they)\s+(?:loves? most|loves? best|lives for|looks? forward to|would never give up)|fills|keeps|recharges|calms|makes (?:her|him|them) happiest)\b"),
+    _cue(0, rf"\b(?:nothing|few things)\s+(?:makes?|interests?|calms?|pleases?|delights?)\s+[^.;,\n]{{0,30}}?\bthan\s+{_FEW}{_INTEREST_END}"),
+    _cue(1, rf"\b(?:devotes?|pours?|puts?|gives?|dedicates?)\s+(?:(?:most|much|all|almost all|nearly all|what is left)\s+of\s+)?(?:her|his|their|the)(?:\s+[\w'’-]+){{0,4}}?\s+(?:to|into)\s+{_FEW}{_INTEREST_END}"),
+    _cue(1, rf"\b(?:loses (?:her|him|them)sel(?:f|ves) in|devotes (?:her|him|them)sel(?:f|ves) to|(?:revolves|turns|built) around|time belongs to|absorbed in(?: an?)?|proudest of (?:her|his|their))\s+{_FEW}{_INTEREST_END}"),
+    _cue(1, r"\b(?P<said>(?:jazz|football|soccer|baseball|basketball|opera|film|movie|music|hockey|cricket|theat(?:er|re)|comics?|chess|science fiction)\s+fan)\b"),
     _cue(1, rf"\b(?:passionate\s+about|passion\s+for|obsessed\s+with|lives?\s+for|crazy\s+about|mad\s+(?:about|for)|hooked\s+on|love\s+(?:of|for)|enthusiasm\s+for|fond\s+of|(?:keen|deep|lifelong|strong|great|particular|abiding|personal)\s+interest\s+in|interested\s+in|addicted\s+to|devoted\s+to)\s+(?:the\s+|all\s+things\s+|her\s+|his\s+|their\s+|my\s+)?{_FEW}{_INTEREST_END}"),
     _cue(1, rf"\b(?:avid|keen|passionate|amateur|enthusiastic|competitive|lifelong|hobby|ardent|obsessive|self-taught|voracious|die-hard|diehard)\s+{_FEW}{_INTEREST_END}"),
     _cue(1, rf"\b(?:loves?|adores?|enjoys?|relishes)\s+(?:nothing more than\s+|to\s+|going\s+(?:to\s+)?|the\s+|her\s+|his\s+|their\s+|my\s+|a\s+|a good\s+)?{_FEW}{_INTEREST_END}"),
     _cue(1, rf"\b{_TIME}\b[^.;\n]{{0,25}}?\b(?:(?:are|is|go(?:es)?)\s+(?:spent|for|devoted to|reserved for|to|given to)?\s*|(?:she|he|they|i)\s+(?:\w+ly\s+)?|find (?:her|him|them|me)\s+|['’](?:s|ll|d)\s+)(?:can be found\s+|is\s+|loves?\s+|enjoys?\s+|to\s+|often\s+|usually\s+|mostly\s+){{0,2}}{_FEW}{_INTEREST_END}"),
-    _cue(1, rf"\bspen(?:ds?|t|ding)\s+(?:[\w'’-]+\s+){{0,5}}?(?:time|hours?|weekends?|evenings?|sundays?|saturdays?|mornings?|nights?|afternoons?|days|holidays|evening|weekend|hour)\s+(?:(?:with|on|at|in)\s+)?(?:the\s+|her\s+|his\s+|their\s+|my\s+)?{_FEW}{_INTEREST_END}"),
+    _cue(1, rf"\bspen(?:ds?|t|ding)\s+(?:[\w'’-]+\s+){{0,6}}?(?:time|hours?|weekends?|evenings?|sundays?|saturdays?|mornings?|nights?|afternoons?|days|holidays|evening|weekend|hour)\s+(?:(?:with|on|at|in)\s+)?(?:the\s+|her\s+|his\s+|their\s+|my\s+)?{_FEW}{_INTEREST_END}"),
     _cue(2, r"\b(?P<said>(?:plays|collects|paints|sings|knits|surfs|climbs|dances|hikes|gardens|crochets|sculpts)(?:\s+(?!(?:and|or|but|in|on|with)\b)[\w'’-]+){0,3}?)(?=\s+(?:and|at|in|on|with|every|for|after|when|to|by)\b|\s*[,.;!—–]|\s*$)"),
-    _cue(2, r"\b(?P<said>[\w'’-]+\s+(?:enthusiast|lover|buff|fanatic|aficionado|nerd|geek|hobbyist))\b"),
+    _cue(2, r"\b(?P<said>[\w'’-]{1,40}\s+(?:enthusiast|lover|buff|fanatic|aficionado|nerd|geek|hobbyist))\b"),
 )  # fmt: skip
 
 CUES: Mapping[str, tuple[Cue, ...]] = {

@@ -75,7 +75,7 @@ def test_what_cannot_be_said_is_none_with_the_reason():
         reading_errors({"gender": frame([("f", "f")]).drop(columns="read")})
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["f", "m", "x", None]), st.sampled_from(["f", "m", "x", None])), max_size=80),
     st.integers(1, 7),

@@ -40,7 +40,7 @@ LARGEST_SIZE = 10_000_000
 TOKENS_PER_ATTRIBUTE = 24  # of a persona under a grammar: its key, and a term of a few words
 NAMES_LISTED = 50  # the paper analyses the 50 most frequent names
 MAPPED_FLOOR = 0.80  # below this share of terms with a category, a dimension is not measurable
-STATED_FLOOR = 0.80  # below this share of texts in prose that state an attribute, a dimension is not measurable
+STATED_FLOOR = 0.70  # below this share of texts in prose that state an attribute, a dimension is not measurable
 UNMAPPED_SHOWN = 5  # terms per attribute on a card; all of them are a table in MLflow
 TAKE_NAMES_AGAIN_BELOW = 0.5  # of the share of records that the name list covered when it was frozen
 

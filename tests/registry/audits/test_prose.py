@@ -34,27 +34,27 @@ def said(text, attribute):
     return None if found is None else found.text
 
 
-def errors_on(name):
+def errors_on(name, style=None):
     """By attribute how often a text of a labelled file is read right, wrong, not at all, or where nothing is said."""
     counted = {attribute: Counter() for attribute in READABLE}
     for line in (GOLD / name).read_text(encoding="utf-8").splitlines():
         labelled = json.loads(line)
+        if style is not None and labelled["style"] != style:
+            continue
         found = extracted(labelled["text"], TAXONOMY, READABLE)
         for attribute, label in labelled["labels"].items():
-            one = found.get(attribute)
-            if attribute == "name":
-                true, got = normalized_name(label or ""), None if one is None else normalized_name(one.text)
-            else:
-                true, got = label and label["category"], None if one is None else one.category or "unlisted"
-            outcome = (
-                "right" if true is not None and true == got
-                else "silent" if true is None and got is None
-                else "invented" if true is None
-                else "missed" if got in (None, "unlisted")
-                else "wrong"
-            )  # fmt: skip
-            counted[attribute][outcome] += 1
+            counted[attribute][_outcome(attribute, label, found.get(attribute))] += 1
     return counted
+
+
+def _outcome(attribute, label, one):
+    if attribute == "name":
+        true, got = normalized_name(label or ""), None if one is None else normalized_name(one.text)
+    else:
+        true, got = label and label["category"], None if one is None else one.category
+    if true is None:
+        return "silent" if one is None else "invented"
+    return "right" if true == got else "missed" if got is None else "wrong"
 
 
 def precision(counts):
@@ -67,17 +67,39 @@ def recall(counts):
 
 # ---------------------------------------------------------------- labelled texts
 
-FLOORS = {  # precision and recall on the texts that the rules were made with: hard ones, many of a kind that no model writes
-    "name": (0.93, 0.74), "gender": (0.99, 0.93), "ethnicity": (0.97, 0.76), "sexual_orientation": (0.99, 0.92), "social_class": (0.99, 0.68),
-    "education_level": (0.94, 0.67), "occupation": (0.87, 0.50), "top_personal_interest": (0.79, 0.28),
+FLOORS = {  # precision and recall on the texts that the rules were made with, rounded down
+    "asked": {  # written as answers to the question of persona-prose
+        "name": (0.99, 0.97), "gender": (1, 0.99), "ethnicity": (0.97, 0.96), "sexual_orientation": (1, 0.95), "social_class": (1, 0.9),
+        "education_level": (0.95, 0.86), "occupation": (0.9, 0.81), "top_personal_interest": (0.89, 0.75),
+    },
+    "hard": {  # written to be hard, in styles that few models write in
+        "name": (0.88, 0.65), "gender": (0.99, 0.92), "ethnicity": (0.97, 0.71), "sexual_orientation": (1, 0.88), "social_class": (1, 0.6),
+        "education_level": (0.92, 0.67), "occupation": (0.8, 0.46), "top_personal_interest": (0.76, 0.25),
+    },
 }  # fmt: skip
 
 
-def test_on_the_texts_that_the_rules_were_made_with_they_read_as_well_as_documented():
-    found = errors_on("developed_on.jsonl")
-    assert {
-        name: (precision(found[name]) >= low, recall(found[name]) >= least) for name, (low, least) in FLOORS.items()
-    } == dict.fromkeys(FLOORS, (True, True))
+@pytest.mark.parametrize("style", FLOORS)
+def test_on_the_texts_that_the_rules_were_made_with_they_read_as_well_as_documented(style):
+    found = errors_on("developed_on.jsonl", style)
+    worse = {
+        name: (round(precision(found[name]), 3), round(recall(found[name]), 3))
+        for name, (low, least) in FLOORS[style].items()
+        if precision(found[name]) < low or recall(found[name]) < least
+    }
+    assert not worse
+
+
+HELD_OUT = {  # what came when these texts were read for the first time, and what docs/extraction.md prints
+    "name": (78, 1, 0), "gender": (79, 0, 0), "ethnicity": (75, 2, 2), "sexual_orientation": (75, 0, 3), "social_class": (72, 0, 5),
+    "education_level": (64, 3, 11), "occupation": (56, 3, 20), "top_personal_interest": (51, 2, 26),
+}  # fmt: skip
+
+
+def test_texts_that_the_rules_were_not_made_with_are_read_as_printed():
+    found = errors_on("held_out.jsonl")
+    assert {name: (c["right"], c["wrong"], c["missed"]) for name, c in found.items()} == HELD_OUT
+    assert all(not counts["invented"] for counts in found.values())
 
 
 def test_the_real_biographies_of_known_people_are_read_as_they_were_asked_for():
@@ -178,7 +200,7 @@ def test_the_highest_education_counts_and_the_first_occupation():
 # ---------------------------------------------------------------- any text
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.text(max_size=300)
     | st.lists(
@@ -260,7 +282,7 @@ def test_a_text_that_declines_is_a_refusal_and_one_that_says_too_little_is_unpar
 def test_an_attribute_that_too_few_texts_state_is_not_measurable():
     protocol = protocol_of(load_brainstorm("persona-prose"))()
     requests = [Request(index=at, messages=(), expected=1) for at in range(40)]
-    texts = [ANA if at % 4 else "Bo Chen works as a plumber." for at in range(40)]
+    texts = [ANA if at % 3 else "Bo Chen works as a plumber." for at in range(40)]
     reading = protocol.read(requests, [Response(index=at, text=text) for at, text in enumerate(texts)])
     scores = {
         row.dimension: row
@@ -268,7 +290,7 @@ def test_an_attribute_that_too_few_texts_state_is_not_measurable():
         if row.metric == protocol.headline
     }
     assert scores["ethnicity x occupation"].value is None
-    assert "only 75% of the texts state the ethnicity; 80% are needed" in scores["ethnicity x occupation"].reason
+    assert "only 65% of the texts state the ethnicity; 70% are needed" in scores["ethnicity x occupation"].reason
     assert scores["name x occupation"].value is not None
 
 
