@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flows.human_check import HumanCheck
-from flows.workspace import Workspace
 from registry.ledger.values import HumanRecord
+
+if TYPE_CHECKING:
+    from flows.human_check import HumanCheck
+    from flows.workspace import Workspace
 
 _NUMBERS = ("previous", "current", "delta", "low", "high", "level", "pvalue", "n_previous", "n_current")
 _LONGEST = 400

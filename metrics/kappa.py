@@ -12,13 +12,13 @@ Biometrika 26, 404-413.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
-from scipy import stats
+from typing import TYPE_CHECKING
 
 from metrics.agreement import Agreement
 from metrics.errors import BadInputError
-from metrics.tables import FloatArray
+
+if TYPE_CHECKING:
+    from metrics.tables import FloatArray
 
 METRIC = "cohens-kappa"
 _ZERO = 1e-12
@@ -38,9 +38,12 @@ def kappas(tables: FloatArray, apart: FloatArray | None = None) -> FloatArray:
     -------
     Shape [...]. NaN for a table that is empty, or in which chance leaves no disagreement: such a kappa has no value.
 
+    >>> import numpy as np
     >>> kappas(np.array([[[20.0, 5.0], [10.0, 15.0]], [[7.0, 0.0], [0.0, 0.0]]])).round(3).tolist()
     [0.4, nan]
     """
+    import numpy as np
+
     weights = 1.0 - np.eye(tables.shape[-1]) if apart is None else apart
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = tables / tables.sum(axis=(-2, -1), keepdims=True)
@@ -82,6 +85,8 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str], *, n_excluded: int
 def _measured(
     first: Sequence[str], second: Sequence[str], labels: Sequence[str], level: float
 ) -> tuple[float, float, float, str]:
+    import numpy as np
+
     at = {label: place for place, label in enumerate(labels)}
     table = np.zeros((len(labels), len(labels)))
     for one, other in zip(first, second, strict=True):
@@ -96,6 +101,9 @@ def kappa_with_interval(table: FloatArray, level: float = 0.95) -> tuple[float, 
     ------
     BadInputError : the table is empty, or chance leaves no disagreement: there is no kappa then
     """
+    import numpy as np
+    from scipy import stats
+
     value = float(kappas(table))
     if not np.isfinite(value):
         raise BadInputError(
