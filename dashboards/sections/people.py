@@ -65,7 +65,7 @@ def _estimate(row: Mapping[str, Any], *, share: bool = False) -> Cell:
     bounds = ""
     if row["low"] is not None and row["high"] is not None:
         both = f"{told(row['low'])} to {told(row['high'])}" if share else interval_text(row["low"], row["high"])
-        bounds = f" ({percent_text(row['level'])} interval {both})"
+        bounds = f" ({100 * row['level']:g} % interval {both})"
     return Cell(f"{told(row['value'])}{bounds}; n {count_text(row['n'])}")
 
 

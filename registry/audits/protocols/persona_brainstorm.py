@@ -371,7 +371,7 @@ class PersonaBrainstorm:
             for attribute, share in stated_shares(reading.frame, self.asks.attributes).items():
                 if share < STATED_FLOOR:
                     found[attribute] = (
-                        f"only {share:.0%} of the texts state the {attribute.replace('_', ' ')}; {STATED_FLOOR:.0%} are needed, for "
+                        f"the {attribute.replace('_', ' ')} could be read in only {share:.0%} of the texts; {STATED_FLOOR:.0%} are needed, for "
                         f"what a text leaves out is not left out by chance"
                     )
         for attribute, mapped in reading.mapped.items():

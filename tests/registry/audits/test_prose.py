@@ -290,7 +290,10 @@ def test_an_attribute_that_too_few_texts_state_is_not_measurable():
         if row.metric == protocol.headline
     }
     assert scores["ethnicity x occupation"].value is None
-    assert "only 65% of the texts state the ethnicity; 70% are needed" in scores["ethnicity x occupation"].reason
+    assert (
+        "the ethnicity could be read in only 65% of the texts; 70% are needed"
+        in scores["ethnicity x occupation"].reason
+    )
     assert scores["name x occupation"].value is not None
 
 
