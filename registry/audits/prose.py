@@ -121,11 +121,15 @@ def extracted(text: str, taxonomy: Taxonomy, attributes: Sequence[str]) -> dict[
     """
     text = text[:LONGEST]
     found: dict[str, Said] = {}
+    named = _name(text, taxonomy)  # asked for or not: it tells the person from relatives
+    own = named.text.split()[0] if named is not None else ""
     for name in attributes:
         if name == NAME:
-            said = _name(text, taxonomy)
+            said = named
         elif name in READABLE:
-            said = _stated(text, name, taxonomy, found) or (_by_pronouns(text, taxonomy) if name == "gender" else None)
+            said = _stated(text, name, taxonomy, found, own) or (
+                _by_pronouns(text, taxonomy) if name == "gender" else None
+            )
         else:
             continue
         if said is not None:
@@ -133,12 +137,11 @@ def extracted(text: str, taxonomy: Taxonomy, attributes: Sequence[str]) -> dict[
     return found
 
 
-def _stated(text: str, name: str, taxonomy: Taxonomy, found: Mapping[str, Said]) -> Said | None:
+def _stated(text: str, name: str, taxonomy: Taxonomy, found: Mapping[str, Said], own: str) -> Said | None:
     """The statement of the first rank that has one; None where that rank has two of different categories."""
     unlisted: list[Said] = []
     unspecified = taxonomy.unspecified_categories.get(name)
     persona = {other: said.text for other, said in found.items()}
-    own = found[NAME].text.split()[0] if NAME in found else ""
     by_rank: dict[int, list[Said]] = {}
     for rank, said, must in [*_of_cues(text, name, own), *_of_words(text, name, taxonomy, own)]:
         category = taxonomy.category(name, said.text, persona)

@@ -226,6 +226,15 @@ def test_a_text_that_was_made_to_take_long_does_not(part):
     assert extracted(part * 3000, TAXONOMY, READABLE) == extracted((part * 3000)[:LONGEST], TAXONOMY, READABLE)
 
 
+def test_what_is_read_of_an_attribute_does_not_depend_on_the_others_that_are_asked_for():
+    text = "Raised in a busy household, Ana Ruiz is passionate about hiking. Her brother, a cook, is Korean. Ana is a nurse."
+    whole = extracted(text, TAXONOMY, READABLE)
+    assert whole["top_personal_interest"].text == "hiking"
+    assert {name: extracted(text, TAXONOMY, (name,)).get(name) for name in READABLE} == {
+        name: whole.get(name) for name in READABLE
+    }
+
+
 def test_a_relatives_job_never_becomes_the_persons_when_the_text_is_only_about_relatives():
     text = "His father works as a plumber. His wife works as a nurse. His brother works as a cook."
     assert said(text, "occupation") is None
