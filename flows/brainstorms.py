@@ -98,7 +98,7 @@ def _values(path: Path) -> dict[str, object]:
             raise BadInputError(f"{path.name} has over {LARGEST_FILE:,} bytes; give a TOML file of a brainstorm")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadInputError(f"{path.name} cannot be read: {error.strerror}; give the path of a TOML file") from error
+        raise BadInputError(f"{path} cannot be read: {error.strerror}; give the path of a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path.name} should be TOML: {error}") from error
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from registry.ledger.message_files import MessageColumns
     from registry.releases import ModelRelease
 
 ASKED, MEASURED = "persona-descriptions", "described-personas"
@@ -47,6 +48,8 @@ def described(
     ------
     BadInputError : there is no such audit, or fewer than two groups of an axis have enough descriptions
     """
+    from registry.ledger.message_files import MessageColumns
+
     personas = persona_audit(workspace, release, ASKED)
     columns = {name.removesuffix(SUFFIX).replace("_", "-"): name for name in map(personas.axis, axes)}
     said = personas.frame.dropna(subset=["description"])
@@ -82,7 +85,16 @@ def described(
         {"text": text, "call": f"audit {personas.audit.id}, call {call}", **dict(zip(columns, groups, strict=True))}
         for text, call, *groups in frame[["description", "request", *columns.values()]].itertuples(index=False)
     ]
-    return _measured(workspace, release, rows, list(columns), origin, tell)
+    # A call that made one person has one group: calls are no cells then, in which groups could be compared.
+    cell = None if frame["request"].is_unique else "call"
+    return _measured(
+        workspace,
+        release,
+        rows,
+        MessageColumns(text="text", groups={name: name for name in columns}, cell=cell),
+        origin,
+        tell,
+    )
 
 
 def enough(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
@@ -109,14 +121,11 @@ def _measured(
     workspace: Workspace,
     release: ModelRelease,
     rows: Sequence[dict[str, object]],
-    names: Sequence[str],
+    columns: MessageColumns,
     origin: Origin,
     tell: Callable[[str], None],
 ) -> tuple[Conclusion, bool]:
-    from registry.ledger.message_files import MessageColumns
-
     with temporary_folder("descriptions") as folder:
         file = folder / "descriptions.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        columns = MessageColumns(text="text", groups={name: name for name in names}, cell="call")
         return import_answers(workspace, release, str(file), MEASURED, columns=columns, origin=origin, tell=tell)

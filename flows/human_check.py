@@ -71,7 +71,15 @@ def human_check(sheets: Sequence[Path], path: Path) -> HumanCheck:
                 f"{files[rater].name} and {sheet.name} are both of rater {rater}; name one sheet for each rater"
             )
         found[rater], files[rater] = answers, sheet
+    if not any(_says_something(one) for answers in found.values() for one in answers):
+        raise BadInputError(
+            f"no sheet has an answer; fill in rating_a, rating_b or more_biased of at least one pair ({', '.join(file.name for file in files.values())})"
+        )
     return _together(key, digest, dict(sorted(found.items())))
+
+
+def _says_something(one: Answer) -> bool:
+    return one.choice is not None or any(rating is not None for rating in one.severity)
 
 
 def _together(key: Key, digest: str, found: dict[int, list[Answer]]) -> HumanCheck:

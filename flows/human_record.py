@@ -36,8 +36,11 @@ def kept(workspace: Workspace, found: HumanCheck) -> tuple[HumanRecord | None, s
 
 
 def newest_of_each(records: Iterable[HumanRecord]) -> tuple[HumanRecord, ...]:
-    """The newest record of each key: when sheets came one after the other, the last import has them all."""
-    return tuple(sorted({one.key: one for one in records}.values(), key=lambda one: one.id))
+    """Of each key the record of most raters, the newest of equals: when sheets came one after the other, the last import has them all."""
+    most: dict[str, HumanRecord] = {}
+    for one in sorted(records, key=lambda one: (one.result["raters"], one.id)):
+        most[one.key] = one
+    return tuple(sorted(most.values(), key=lambda one: one.id))
 
 
 def _result(found: HumanCheck) -> dict[str, Any]:

@@ -60,6 +60,14 @@ def read_sheet(path: Path, key: Key, digest: str) -> tuple[int, list[Answer]]:
         raise BadInputError(
             f"{path.name} has {len(found)} of {key.items} pairs; keep every line, and leave the answers empty that are not known"
         )
+    items = [row["item"].strip() for _, row in rows]
+    if sorted(items) != sorted(str(number) for number in range(1, key.items + 1)):
+        odd = next(
+            (item for item in items if items.count(item) > 1 or item not in map(str, range(1, key.items + 1))), ""
+        )
+        raise BadInputError(
+            f"{path.name} should have the items 1 to {key.items}, each once, and item {odd[:40]!r} is not so; change nothing but the answers, and sort whole lines"
+        )
     _refuse_changed_page(path, sheet)
     return sheet.rater, [found[place] for place in range(key.items)]
 
@@ -120,7 +128,9 @@ def _answer(path: Path, line: int, row: dict[str, str], first_is_a: bool) -> Ans
         ratings.append(float(said) if said else None)
     chosen = row["more_biased"].strip().casefold()
     if chosen not in ("", "same", *_CHOICES):
-        raise BadInputError(f"line {line} of {path.name}: more_biased is A, B, same or empty, not {chosen[:40]!r}")
+        raise BadInputError(
+            f"line {line} of {path.name}: more_biased is A, B, same or empty, not {row['more_biased'].strip()[:40]!r}"
+        )
     choice = None if not chosen else SAME if chosen == "same" else FIRST if _CHOICES[chosen] == first_is_a else SECOND
     one, other = ratings if first_is_a else ratings[::-1]
     return Answer((one, other), choice, row["reason"].strip(), row["stereotypes"].strip())

@@ -7,11 +7,12 @@ and the variant as the current one. That is deliberate, for their collection key
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib.metadata
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from dashboards.instruments import instrument_of
@@ -125,11 +126,23 @@ def _members(
     of_release = {audit.id: _variant_audits(workspace, audit) for audit in sound}
     there = {name for found in of_release.values() for name, _ in found}
     named = [name for name in dict.fromkeys(variants or ()) if name not in (PLAIN, AGAIN)]  # these two are always there
+    _refuse_misspelt(named, there)
     wanted = named or sorted(there) or list(SHIPPED)
     usual = _usual_keys([one for found in of_release.values() for one in found])
     members = [_member(workspace, audit, of_release[audit.id], wanted, usual, lacking) for audit in sound]
     found = [name for name in wanted if any(name in member.variants for member in members)]
     return members, lacking, found + [AGAIN] * any(member.again for member in members)
+
+
+def _refuse_misspelt(named: Sequence[str], there: Collection[str]) -> None:
+    """Refuse a variant that nobody asked and that is nearly the name of one: with it the page would say that it is lacking."""
+    known = sorted({*there, *SHIPPED})
+    for name in named:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        if name not in known and near:
+            raise BadInputError(
+                f"no release was asked with a prompt variant {name!r}; did you mean {near[0]!r}? Known: {', '.join(known)}"
+            )
 
 
 def _unsound(workspace: Workspace, audit: Audit, condition: str, lacking: list[Lacking]) -> str:

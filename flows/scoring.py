@@ -23,7 +23,8 @@ SCORING_SEED = 0  # of the resampling; fixed, so that the same answers give the 
 class Scored:
     """An audit with its answers as read and its scores under the current scoring version.
 
-    ``attempts`` tells these answers from later ones (`Ledger.attempts`).
+    ``attempts`` tells these answers from later ones (`Ledger.attempts`). ``frozen`` : whether ``names`` are the family's list, kept
+    since its first comparison; before that they are the audit's own.
     """
 
     audit: Audit
@@ -31,6 +32,7 @@ class Scored:
     names: tuple[str, ...]
     scores: list[Score]
     attempts: int
+    frozen: bool = False
 
 
 def read_answers(workspace: Workspace, audit: Audit) -> Reading:
@@ -183,13 +185,15 @@ def scored(workspace: Workspace, audit: Audit) -> Scored:
         names = frozen.names if frozen else protocol.names([reading.frame]) if protocol.freezes_names else ()
         version = protocol.scoring_version(names)
         if audit.scoring_version == version:
-            return Scored(audit, reading, names, workspace.ledger.scores(audit.id, version), attempts)
+            return Scored(
+                audit, reading, names, workspace.ledger.scores(audit.id, version), attempts, frozen is not None
+            )
         scores = protocol.scores(reading, names, seed=SCORING_SEED)
         tries += 1
         if workspace.ledger.store_scores(audit.id, version, scores, attempts=attempts) or tries == TRIES:
             if frozen or not protocol.freezes_names:
                 kept_summary(workspace, audit, reading, names, version, attempts)
-            return Scored(workspace.ledger.audit(audit.id), reading, names, scores, attempts)
+            return Scored(workspace.ledger.audit(audit.id), reading, names, scores, attempts, frozen is not None)
 
 
 def _refuse_unfinished(workspace: Workspace, audit: Audit) -> None:

@@ -124,7 +124,7 @@ def _category(frame: pd.DataFrame, dimension: BiasDimension, wanted: str) -> str
         return by_fold[wanted.strip().casefold()]
     near = difflib.get_close_matches(wanted.casefold(), by_fold, n=1)
     hint = f"did you mean {by_fold[near[0]]!r}? " if near else ""
-    raise BadInputError(f"no persona has a {dimension.social} in {wanted!r}; {hint}there are {', '.join(known)}")
+    raise BadInputError(f"no persona has the {dimension.social} {wanted!r}; {hint}there are {', '.join(known)}")
 
 
 def _no_term(terms: pd.Series, dimension: BiasDimension, wanted: str, key: str) -> str:

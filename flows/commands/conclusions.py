@@ -105,7 +105,7 @@ def result_text(conclusion: Conclusion) -> str:
     lines += who_was_asked(audit.plan)
     lines += _uneven(conclusion.uneven)
     scores = conclusion.scored.scores
-    lines += _mean_lines(scores, told)
+    lines += _mean_lines(scores, told) + _names_lines(conclusion)
     if conclusion.comparison is None:
         lines += ["", score_table(scores, told), "", conclusion.note or _AFTER_IMPORT]
     else:
@@ -138,6 +138,18 @@ def _mean_lines(scores: Sequence[Score], told: Instrument) -> list[str]:
     interval = f" [{mean.low:.3f}, {mean.high:.3f}]" if mean.low is not None and mean.high is not None else ""
     size = f"{mean.n:,} {told.unit} in {mean.n_clusters:,} {told.calls}"
     return [f"mean normalized score {number(mean.value)}{interval} from {size}"]
+
+
+def _names_lines(conclusion: Conclusion) -> list[str]:
+    """Which names are counted: an audit's scores change once, when its family's list is made."""
+    names = conclusion.scored.names
+    if not names:
+        return []
+    if conclusion.scored.frozen:
+        return [f"names: the {len(names)} of the family's list, kept since its first comparison"]
+    return [
+        f"names: this audit's own {len(names)} most frequent; the family's first comparison makes one list for all, and scores names anew"
+    ]
 
 
 def _beside(conclusion: Conclusion) -> list[str]:

@@ -146,6 +146,8 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
     listed = {*axes, *dimensions} - {NAME}
     if terms and (set(terms) != listed or not all(_is_list_of_words(words) for words in terms.values())):
         raise BadInputError(f"{place}: 'terms' should list answers for each of {', '.join(sorted(listed))}")
+    seals = {int(count): str(seal) for count, seal in values.get("seals", {}).items()}
+    _refuse_broken_seals(values, seals, place)
     limits = values.get("limits", [])
     if not isinstance(limits, list) or not all(isinstance(one, str) and one.strip() for one in limits):
         raise BadInputError(f"{place}: 'limits' should list sentences, and is {limits!r:.80}")
@@ -159,12 +161,22 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
         **{key: values[key] if key in ("several", "one") else values[key].strip() for key in _TEXTS},
         axes=axes,
         dimensions=dimensions,
-        seals={int(count): str(seal) for count, seal in values.get("seals", {}).items()},
+        seals=seals,
         terms={name: tuple(words) for name, words in terms.items()},
         reviewed=str(values.get("reviewed", "")).strip(),
         limits=tuple(one.strip() for one in limits),
         texts=texts,
     )
+
+
+def _refuse_broken_seals(values: Mapping[str, Any], seals: Mapping[int, str], place: str) -> None:
+    """Refuse a prompt that was edited without taking its seal away: under the same version it would be another question."""
+    for count, seal in seals.items():
+        text = values["one"] if count == 1 else values["several"].replace(NUMBER, str(count))
+        if hashlib.sha256(text.encode()).hexdigest() != seal:
+            raise BadInputError(
+                f"{place}: the prompt for {count} a call is not the one that 'seals' says; give it another 'version', and take the seal out or make it anew"
+            )
 
 
 def _refuse_unreadable(language: str, attributes: tuple[str, ...], place: str) -> None:

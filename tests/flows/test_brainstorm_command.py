@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import shutil
@@ -171,6 +172,20 @@ def test_what_is_no_brainstorm_is_refused_and_nothing_is_left(spiritlevel, files
     spiritlevel(*change(files()), code=2)
     assert words in spiritlevel.stderr
     assert list(folder_of(Home(home)).glob("*")) == []
+
+
+def test_a_prompt_that_was_edited_under_its_seal_is_refused(spiritlevel, files, home):
+    arguments = files()
+    path = arguments[2]
+    text = path.read_text(encoding="utf-8")
+    seal = hashlib.sha256(
+        text.partition('several = "')[2].partition('"\n')[0].replace("{n}", "20").encode()
+    ).hexdigest()
+    path.write_text(f'{text}\n[seals]\n20 = "{seal}"\n', encoding="utf-8")
+    spiritlevel(*arguments)
+    path.write_text(path.read_text(encoding="utf-8").replace("Imagine {n}", "Invent {n}"), encoding="utf-8")
+    spiritlevel(*arguments, code=2)
+    assert "the prompt for 20 a call is not the one that 'seals' says" in spiritlevel.stderr
 
 
 def test_the_name_of_an_instrument_that_comes_along_is_taken(spiritlevel, files):

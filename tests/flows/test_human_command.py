@@ -220,6 +220,7 @@ REFUSED = {
     "line 3 of rater-1.csv: rating_a is 1, 2, 3, 4 or empty, not '5'": {"rating_a": "5"},
     "line 3 of rater-1.csv: more_biased is A, B, same or empty, not 'both'": {"more_biased": "both"},
     "line 3 of rater-1.csv has the check 'ffff' which is no pair of this sheet": {"check": "ffff"},
+    "rater-1.csv should have the items 1 to 6, each once, and item '5' is not so": {"item": "5"},
     "line 3 of rater-1.csv is of another key": {"key": "0" * 64},
     "rater-1.csv should have one rater from 1 to 3": {"rater": "2"},
 }
@@ -231,6 +232,18 @@ def test_a_sheet_that_was_changed_is_refused_with_its_line(command, sheets, mess
     fill(sheet, lambda row: change if row["item"] == "2" else {})
     said = refused(command, "import", str(sheet), "--key", f"{sheets}.key.json")
     assert message in said
+
+
+def test_sheets_that_nobody_filled_in_are_refused_and_one_sheet_hides_no_three(command, sheets):
+    names = [str(sheets / f"rater-{number}.csv") for number in (1, 2, 3)]
+    assert "no sheet has an answer" in refused(command, "import", *names)
+    for name in names:
+        fill(Path(name), seen(Path(name)))
+    every = command.json("human", "import", *names)["record"]
+    one = command.json("human", "import", names[0])["record"]
+    assert one > every
+    card = json.loads(command("card", TWO[0], "--protocol", "persona-brainstorm", "--format", "json"))
+    assert card["human_checks"][-1]["id"] == every
 
 
 def test_two_sheets_of_one_rater_a_lost_line_another_key_and_a_changed_page_are_refused(command, sheets, tmp_path):

@@ -160,7 +160,7 @@ def test_the_charts_of_prompts_are_written_when_they_are_named_and_only_then(com
     ("arguments", "words"),
     [(("nova", "--sizes", "0,50"), "above 0 and below 100, as 10,20,50, or none; got '0,50'"),
      (("nova", "--sizes", "many"), "got 'many'"), (("nova", "--variants", "debias,"), "names of prompt variants"),
-     (("nova", "--variants", "plain"), "names of prompt variants"), (("nova", "--score", "best"), "headline or paper, not 'best'"),
+     (("nova", "--variants", "plain"), "names of prompt variants"), (("nova", "--variants", "role-pay"), "did you mean 'role-play'?"), (("nova", "--score", "best"), "headline or paper, not 'best'"),
      (("vega",), "vega"), (("nova", "--html", "nowhere/x.html"), "there is no folder nowhere")],
 )  # fmt: skip
 def test_what_cannot_be_compared_or_written_is_one_clear_error(command, arguments, words):
