@@ -40,9 +40,9 @@ class ReadingErrors:
 
     Parameters
     ----------
-    precision : right ones among those that were read; recall : right ones among all whose category is known
+    precision : right ones among those that were read and whose category is known; recall : right ones among all whose category is known
     missed, wrong : of those whose category is known, how many were not read, and read as something else
-    invented : read where nothing is known to be stated; they count against precision
+    unlabelled : read where no category is known, so that nobody can say whether it is right
     groups : recall by category; those with fewer than `FEWEST` people are in ``few`` with their number
     pvalue : of the groups being read equally well (Rao-Scott), adjusted by Holm over the attributes; None with the reason in ``why``
     method : of the intervals
@@ -53,7 +53,7 @@ class ReadingErrors:
     recall: Part
     missed: int
     wrong: int
-    invented: int
+    unlabelled: int
     groups: dict[str, Part]
     few: dict[str, int]
     pvalue: float | None
@@ -71,7 +71,7 @@ def reading_errors(frames: dict[str, pd.DataFrame]) -> list[ReadingErrors]:
 
     Returns
     -------
-    One for each attribute, in the order of ``frames``. A text whose category is not known and that was not read says nothing, and is not counted.
+    One for each attribute, in the order of ``frames``. A text whose category is not known is counted where it was read, and enters no share.
 
     Raises
     ------
@@ -84,8 +84,8 @@ def reading_errors(frames: dict[str, pd.DataFrame]) -> list[ReadingErrors]:
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"request": range(4), "stated": ["f", "f", "m", None], "read": ["f", None, "f", "m"]})
     >>> found = reading_errors({"gender": frame})[0]
-    >>> found.precision.hits, found.precision.n, found.recall.hits, found.recall.n, found.missed, found.wrong, found.invented
-    (1, 3, 1, 3, 1, 1, 1)
+    >>> found.precision.hits, found.precision.n, found.recall.hits, found.recall.n, found.missed, found.wrong, found.unlabelled
+    (1, 2, 1, 3, 1, 1, 1)
     """
     found = [_errors(name, frame) for name, frame in frames.items()]
     tested = [one.pvalue for one in found if one.pvalue is not None]
@@ -105,11 +105,11 @@ def _errors(name: str, frame: pd.DataFrame) -> ReadingErrors:
     pvalue, why = _differ(known, shown)
     return ReadingErrors(
         attribute=name,
-        precision=_part(frame[read].assign(outcome=np.where(same[read], RIGHT, WRONG))),
+        precision=_part(known[known["outcome"] != MISSED]),
         recall=_part(known),
         missed=int((known["outcome"] == MISSED).sum()),
         wrong=int((known["outcome"] == WRONG).sum()),
-        invented=int((read & ~stated).sum()),
+        unlabelled=int((read & ~stated).sum()),
         groups=_parts(known, "stated", shown),
         few=few,
         pvalue=pvalue,

@@ -98,13 +98,13 @@ def extraction_grid(report: ExtractionReport) -> Grid:
             _share(one.precision),
             _share(one.recall),
             f"{one.wrong:,}",
-            f"{one.invented:,}",
+            f"{one.unlabelled:,}",
             pvalue(one.pvalue) or "-",
         )
         for one in report.errors
     )
     return Grid(
-        columns=columns, rows=rows, numbers=frozenset({"known", "wrong", "invented", "p groups"}), caption=READING
+        columns=columns, rows=rows, numbers=frozenset({"known", "wrong", "no label", "p groups"}), caption=READING
     )
 
 
