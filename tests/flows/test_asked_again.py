@@ -124,6 +124,7 @@ def test_answers_that_come_faster_than_they_are_read_are_not_waited_for_and_noth
     assert len(workspace.ledger.comparisons()) == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_of_answers_that_others_come_after_is_refused_until_they_are_all_there(pair):
     workspace, first, audit = pair
     scored(workspace, audit)

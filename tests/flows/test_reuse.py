@@ -198,7 +198,7 @@ def _die_on_the_way(home, bundle, release, when):
     exit_code(["audit", release, *PROTOCOL, "--personas", "200", "--reuse", str(bundle)])
 
 
-@pytest.mark.parametrize(("when", "there"), [("within", 0), ("after", 5)])
+@pytest.mark.parametrize(("when", "there"), [("within", 0), pytest.param("after", 5, marks=pytest.mark.slow)])
 def test_a_killed_process_has_stored_all_that_it_reused_or_none(spiritlevel, server, home, bundle, when, there):
     release = registered(spiritlevel, server.base_url)
     child = multiprocessing.get_context("spawn").Process(target=_die_on_the_way, args=(home, bundle, release, when))

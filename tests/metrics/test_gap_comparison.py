@@ -209,6 +209,7 @@ def test_two_prompts_without_repeats_say_nothing_of_how_much_messages_vary() -> 
     assert row.verdict == "not measurable"
 
 
+@pytest.mark.slow
 def test_few_of_200_unchanged_releases_of_two_prompts_are_called_worse() -> None:
     def drawn(seed: int) -> pd.DataFrame:
         return message_frame(cells=2, repeats=40, seed=seed, gap=0.2, design=3, same=1.0)
