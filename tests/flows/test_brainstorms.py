@@ -13,7 +13,7 @@ OTHERS = [name for name in brainstorm_names() if name != PAPER]
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_brainstorm_is_audited_compared_and_told_from_order_to_card(spiritlevel, name):
     asks = load_brainstorm(name)
-    personas = 600 if asks.reads == PROSE else 1500  # sentences take longer to read
+    personas, per_call = (1000, 20) if asks.reads == PROSE else (1500, 50)  # sentences take longer to read
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.9}) as server:
         for version in (1, 2):
             model = f"stub-{version}"
@@ -21,7 +21,7 @@ def test_a_brainstorm_is_audited_compared_and_told_from_order_to_card(spiritleve
                 "release"
             ]
             told = spiritlevel.json(
-                "audit", release, "--protocol", name, "--personas", personas, "--per-call", "50", code=None
+                "audit", release, "--protocol", name, "--personas", personas, "--per-call", per_call, code=None
             )
             assert told["channels"]["usable"] == personas
             assert asks.reviewed.split(":")[0].split(".")[0] in spiritlevel.stderr
