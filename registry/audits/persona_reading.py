@@ -78,6 +78,30 @@ def stated_shares(frame: pd.DataFrame, attributes: Sequence[str]) -> dict[str, f
     return {name: float(usable[name].notna().mean()) for name in attributes} if len(usable) else {}
 
 
+def too_few(
+    stated: Mapping[str, float], stated_floor: float, mapped: Mapping[str, float | None], mapped_floor: float
+) -> dict[str, str]:
+    """In words, by attribute, that too few texts state it, or too few of its terms have a category; shares and floors from 0 to 1.
+
+    >>> too_few({"gender": 0.5}, 0.7, {"gender": 1.0}, 0.8)["gender"][:48]
+    'the gender could be read in only 50% of the text'
+    """
+    found = {}
+    for attribute, share in stated.items():
+        if share < stated_floor:
+            found[attribute] = (
+                f"the {attribute.replace('_', ' ')} could be read in only {share:.0%} of the texts; {stated_floor:.0%} are needed, for "
+                f"what a text leaves out is not left out by chance"
+            )
+    for attribute, known in mapped.items():
+        if known is not None and known < mapped_floor:
+            found[attribute] = (
+                f"only {known:.0%} of the answers for {attribute.replace('_', ' ')} fall into a category of the "
+                f"taxonomy; {mapped_floor:.0%} are needed"
+            )
+    return found
+
+
 def _form(wrapper: str, records: Sequence[Record]) -> str:
     """The form of an answer: what its JSON stands in, and the shape of its personas where that is not one object each.
 

@@ -223,3 +223,9 @@ def test_a_plan_refuses_a_mode_that_there_is_not_in_one_sentence(spiritlevel):
     assert "spoken" in spiritlevel.stderr
     spiritlevel("plan", release, *PROTOCOL, "--cells", 9, code=2)
     assert "persona-brainstorm has no option cells" in spiritlevel.stderr
+
+
+def test_an_option_of_another_protocol_is_refused_with_those_there_are(spiritlevel):
+    spiritlevel("release", "add", "nova", "--model", "nova-2026-10-01")
+    spiritlevel("plan", "models:/nova/1", "--protocol", "persona-brainstorm", "--cells", 3, code=2)
+    assert "persona-brainstorm has no option cells; it has per-call, variant, prompt" in spiritlevel.stderr

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from metrics.errors import BadInputError
 from registry.audits.asked import Asked, asked_of
 from registry.audits.brainstorm import NAME, PAPER, PROSE, Brainstorm, grammar_of, load_brainstorm
-from registry.audits.persona_reading import Reading, pooled_readings, read_answers, stated_shares
+from registry.audits.persona_reading import Reading, pooled_readings, read_answers, stated_shares, too_few
 from registry.audits.plan import AuditPlan, Decoding, Record, Request, Response, Sampling, content_hash
 from registry.audits.protocols import LARGEST_SEED, PROTOCOLS, Choices
 from registry.audits.variants import variant_prompt
@@ -225,7 +225,6 @@ class PersonaBrainstorm:
         from metrics.results import METRICS_VERSION
         from registry.audits.accepted import part_of
         from registry.audits.parsing import PARSER_VERSION
-        from registry.audits.prose_cues import CUES_VERSION
 
         decided = part_of(self._accepted().about(self.asks.categorised)) if self._accepted is not None else None
         return {
@@ -237,8 +236,15 @@ class PersonaBrainstorm:
             "names": content_hash(sorted(names)),
             "metrics": METRICS_VERSION,
             "mapped floor": str(MAPPED_FLOOR),
-            **({"cues": CUES_VERSION, "stated floor": str(STATED_FLOOR)} if self.asks.reads == PROSE else {}),
+            **self._prose_parts(),
         }
+
+    def _prose_parts(self) -> dict[str, str]:
+        if self.asks.reads != PROSE:
+            return {}
+        from registry.audits.prose_cues import CUES_VERSION  # compiles its patterns: not for who needs none
+
+        return {"cues": CUES_VERSION, "stated floor": str(STATED_FLOOR)}
 
     def scoring_version(self, names: Sequence[str]) -> str:
         """Hash of `scoring_parts`: two audits compare only when it is equal."""
@@ -366,21 +372,8 @@ class PersonaBrainstorm:
 
     def too_few(self, reading: Reading) -> dict[str, str]:
         """In words, by attribute, that too few answers can be counted for it."""
-        found = {}
-        if self.asks.reads == PROSE:
-            for attribute, share in stated_shares(reading.frame, self.asks.attributes).items():
-                if share < STATED_FLOOR:
-                    found[attribute] = (
-                        f"the {attribute.replace('_', ' ')} could be read in only {share:.0%} of the texts; {STATED_FLOOR:.0%} are needed, for "
-                        f"what a text leaves out is not left out by chance"
-                    )
-        for attribute, mapped in reading.mapped.items():
-            if mapped is not None and mapped < MAPPED_FLOOR:
-                found[attribute] = (
-                    f"only {mapped:.0%} of the answers for {attribute.replace('_', ' ')} fall into a category of the "
-                    f"taxonomy; {MAPPED_FLOOR:.0%} are needed"
-                )
-        return found
+        stated = stated_shares(reading.frame, self.asks.attributes) if self.asks.reads == PROSE else {}
+        return too_few(stated, STATED_FLOOR, reading.mapped, MAPPED_FLOOR)
 
     def listed(self, reading: Reading, names: Sequence[str]) -> tuple[int, int]:
         """How many usable personas have a name of the list, and how many would with the audit's own most frequent names."""
