@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flows.settings import Home
 from flows.workspace import opened
 from tests.planted import FAMILY, HOSTILE, PERSONAS, WHOLE
@@ -28,6 +30,7 @@ def test_a_planted_association_regresses_at_the_third_release_and_improves_at_th
         assert days == sorted(set(days))
 
 
+@pytest.mark.slow
 def test_hostile_answers_move_no_verdict_and_are_stored_as_they_came(planted_template):
     with opened(Home(planted_template(**WHOLE))) as workspace:
         assert moved(workspace, "improved") == {(4, 5): ["gender x occupation"]}

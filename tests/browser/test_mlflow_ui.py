@@ -115,6 +115,7 @@ def test_two_versions_side_by_side_show_the_ledgers_numbers_the_mean_first(ui, w
         assert f"{round(score.value, 3):g}" in shown
 
 
+@pytest.mark.slow
 def test_an_audits_run_names_its_answers_and_describes_itself(ui, workspace):
     (run,) = [
         run
@@ -147,6 +148,7 @@ def test_what_a_model_answered_is_text_among_an_audits_files(ui, workspace, file
     assert inert(page)
 
 
+@pytest.mark.slow
 def test_a_comparison_has_tables_of_verdicts_and_of_cells_that_moved(ui, workspace):
     run = next(
         run for run in runs_of(workspace, "comparisons", "comparison") if "2 -> 3 persona-b" in run.info.run_name
