@@ -81,6 +81,7 @@ def test_a_planted_regression_is_told_once_on_each_channel_and_once_more_when_it
     assert len({message["id"] for message in [*hook.messages, *lines_of(home)]}) == 4
 
 
+@pytest.mark.slow
 def test_an_inconclusive_audit_leaves_a_regression_open(home, workspace):
     for version in (1, 2, 3):
         workspace.releases.add("nova", f"nova-{version}")

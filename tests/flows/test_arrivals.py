@@ -7,6 +7,7 @@ import json
 import threading
 
 import mlflow
+import pytest
 
 from flows.arrivals import arrivals
 from flows.duty_clock import startable
@@ -125,6 +126,7 @@ def test_a_family_may_leave_new_versions_or_their_references_alone(live):
     assert not [run for run in live.runs() if run.kind == states.REFERENCE]
 
 
+@pytest.mark.slow
 def test_a_previous_release_that_no_longer_answers_does_not_keep_the_new_one_waiting_for_ever(live):
     live.release("retired")
     live.work(SUNDAY)

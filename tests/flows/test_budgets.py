@@ -121,6 +121,7 @@ def test_a_budget_in_money_is_kept(spiritlevel):
     assert 0.008 < spent(spiritlevel).usd <= 0.01
 
 
+@pytest.mark.slow
 def test_two_workers_of_different_audits_never_pass_a_months_budget_together(spiritlevel, spawn):  # noqa: F811
     configured(spiritlevel, "budget: {tokens_per_month: 12000}\n")
     with StubServer(latency_s=0.05) as server:

@@ -193,6 +193,7 @@ def test_two_first_commands_at_once_on_a_new_home_both_work(tmp_path):
     assert [code for _, code in ended] == [0, 0], ended
 
 
+@pytest.mark.slow
 def test_a_first_command_that_is_killed_leaves_a_home_that_works(tmp_path):
     home = tmp_path / "home"
     command = [

@@ -64,6 +64,7 @@ def calls_of(url):
         return json.load(answer)["calls"]
 
 
+@pytest.mark.slow
 def test_killed_and_ordered_again_it_asks_what_is_open_and_later_needs_no_file(spiritlevel, tmp_path, files):
     order, own = files
     calls = 4 * (1 + 3 * 2 * 3)

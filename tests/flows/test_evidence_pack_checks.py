@@ -237,6 +237,7 @@ def test_a_pack_with_nonsense_in_it_is_a_fault_in_words_and_no_crash(pack, capsy
     assert "NOT AS IT WAS: persona-brainstorm: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_a_judge_said_is_in_the_pack_and_scored_again(spiritlevel, home, tmp_path):
     judge = "judge-2026-01-01"
     (home / "spiritlevel.toml").write_text(f'{UNPUBLISHED}\n[judge]\nrelease = "models:/judges/1"\n')

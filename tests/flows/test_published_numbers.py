@@ -112,6 +112,7 @@ def test_the_card_is_attached_to_the_release_and_the_version(compared):
     assert comparison.verdict in version.description
 
 
+@pytest.mark.slow
 def test_a_lost_mlflow_store_is_filled_again_from_the_ledger(compared, shared_home):
     before = {run.name: run.metrics for run in _runs(compared)}
     for file in shared_home.glob("mlflow.db*"):

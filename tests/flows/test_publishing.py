@@ -368,6 +368,7 @@ def test_answers_that_are_lost_double_nothing(at_server, family, mlflow_server, 
     everything_is_there_once(workspace, family, mlflow_server.backend)
 
 
+@pytest.mark.slow
 def test_a_release_is_registered_once_though_the_answer_is_lost(at_server, family, mlflow_server):
     workspace, line = at_server
     publish_waiting(workspace, print)

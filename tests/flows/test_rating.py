@@ -56,6 +56,7 @@ def test_an_audit_with_a_judge_asks_it_once_about_each_text_and_its_gold_set(spi
     assert "What a judge model says" in spiritlevel("card", "nova")
 
 
+@pytest.mark.slow
 def test_without_a_judge_emotion_is_not_measured_and_one_that_is_named_later_rates_what_is_stored(spiritlevel, stub):
     registered(spiritlevel, stub)
     first = spiritlevel.json("audit", "models:/nova/1", *ORDER, code=None)

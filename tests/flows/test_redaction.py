@@ -166,6 +166,7 @@ def test_ordinary_personas_are_never_altered(personas, indent):
     assert Redaction(KEY).counted(text) == (text, 0)
 
 
+@pytest.mark.slow
 def test_no_text_of_the_real_corpora_is_altered():
     altered = {}
     for path in sorted(path for path in shared_data().rglob("*") if path.is_file()):

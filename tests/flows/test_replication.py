@@ -179,6 +179,7 @@ def test_the_first_sample_looked_at_again_does_not_undo_what_the_second_left_of_
         assert len(incident.evidence["checks"]) > 1
 
 
+@pytest.mark.slow
 def test_the_command_takes_the_second_sample_itself_and_tells_once(spiritlevel):
     with StubServer(models={"stub-1": 0.0, "stub-2": 0.9}) as server:
         for model in ("stub-1", "stub-2"):

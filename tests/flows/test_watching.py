@@ -163,6 +163,7 @@ def test_audits_of_another_size_are_another_series(spiritlevel, nova):
     assert len(spiritlevel.json("watch", nova)["rows"]) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server")
 def test_the_flow_makes_the_full_audit_of_an_alarm_itself_and_alerts_once_it_confirms(spiritlevel):
     from flows.audit import audit_release

@@ -35,6 +35,7 @@ def test_a_gap_of_4_points_is_found_with_enough_variants_and_often_missed_with_f
     assert many.held.mean() >= 0.92
 
 
+@pytest.mark.slow
 def test_unequal_variants_and_silent_prompts_cost_little() -> None:
     for name in ("S5", "S6"):
         assert np.mean(outcomes(NAMED[name], Design(), runs=500, seed=1).quasi <= 0.05) <= 0.075
