@@ -28,8 +28,8 @@ class ExtractionReport:
     Parameters
     ----------
     audit : that has the descriptions; personas : usable ones; described : of them, with a description
-    errors : of each attribute that can be read out of prose; disagreements : every text that was read as something else than its label, or that
-        was read for an attribute whose label has no category: ``call, attribute, stated, stated_category, read, read_category, text``
+    errors : of each attribute that can be read out of prose; disagreements : every text that was read as something else than its label
+        says: ``call, attribute, stated, stated_category, read, read_category, text``
     """
 
     audit: Audit
@@ -94,6 +94,6 @@ def _read(
                 "text": text,
             }
             for call, label, true, got, one, text in zip(calls, said[name], stated, read, found, texts, strict=True)
-            if got is not None and got != true
+            if None not in (got, true) and got != true
         ]
     return frames, wrong

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEWEST = 10  # people of a group: fewer say nothing about how well it is read
-RIGHT, MISSED, WRONG = "right", "missed", "wrong"
+RIGHT, NOT_RIGHT = "right", "not right"
 COLUMNS = ("request", "stated", "read")
 
 
@@ -98,17 +98,17 @@ def _errors(name: str, frame: pd.DataFrame) -> ReadingErrors:
         raise BadInputError(f"the readings of {name} lack the column {lacking[0]!r}; they need {', '.join(COLUMNS)}")
     stated, read = frame["stated"].notna(), frame["read"].notna()
     same = stated & read & (frame["stated"].astype(object) == frame["read"].astype(object))
-    known = frame[stated].assign(outcome=np.where(same[stated], RIGHT, np.where(read[stated], WRONG, MISSED)))
+    known = frame[stated].assign(outcome=np.where(same[stated], RIGHT, NOT_RIGHT), was_read=read[stated])
     sizes = known["stated"].value_counts()
     few = {str(group): int(n) for group, n in sizes.items() if n < FEWEST}
     shown = sorted(str(group) for group, n in sizes.items() if n >= FEWEST)
     pvalue, why = _differ(known, shown)
     return ReadingErrors(
         attribute=name,
-        precision=_part(known[known["outcome"] != MISSED]),
+        precision=_part(known[known["was_read"]]),
         recall=_part(known),
-        missed=int((known["outcome"] == MISSED).sum()),
-        wrong=int((known["outcome"] == WRONG).sum()),
+        missed=int((~known["was_read"]).sum()),
+        wrong=int((known["was_read"] & (known["outcome"] == NOT_RIGHT)).sum()),
         unlabelled=int((read & ~stated).sum()),
         groups=_parts(known, "stated", shown),
         few=few,
@@ -125,9 +125,8 @@ def _parts(rows: pd.DataFrame, column: str, groups: Sequence[str]) -> dict[str, 
     """The share of right ones in each group."""
     if not len(rows) or not groups:
         return {group: Part(hits=0, n=0, share=None, low=None, high=None) for group in groups}
-    right = rows.assign(is_right=np.where(rows["outcome"] == RIGHT, RIGHT, "not"))
     shares = shares_of(
-        clustered_table(right, column, "is_right", cluster="request", rows=groups, columns=[RIGHT, "not"])
+        clustered_table(rows, column, "outcome", cluster="request", rows=groups, columns=[RIGHT, NOT_RIGHT])
     )
     return {
         group: Part(
@@ -145,8 +144,7 @@ def _differ(known: pd.DataFrame, groups: Sequence[str]) -> tuple[float | None, s
     """P of all groups being read equally well; None with the reason in words."""
     if len(groups) < 2:
         return None, f"fewer than two groups have {FEWEST} people"
-    right = known.assign(is_right=np.where(known["outcome"] == RIGHT, RIGHT, "not"))
-    table = clustered_table(right, "stated", "is_right", cluster="request", rows=groups)
+    table = clustered_table(known, "stated", "outcome", cluster="request", rows=groups)
     if table.shape[1] < 2:
         return None, "all of them were read alike, without an exception"
     try:

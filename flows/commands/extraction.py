@@ -88,14 +88,14 @@ def extraction_grid(report: ExtractionReport) -> Grid:
         "of what was read, right",
         "of all known, read rightly",
         "wrong",
-        "invented",
+        "no label",
         "p groups",
     )
     rows = tuple(
         (
             one.attribute.replace("_", " "),
             f"{one.recall.n:,}",
-            _share(one.precision),
+            _share(one.precision) + (f" of {one.precision.n:,}" if one.precision.n else ""),
             _share(one.recall),
             f"{one.wrong:,}",
             f"{one.unlabelled:,}",

@@ -32,24 +32,8 @@ _HIGHEST = frozenset({"education_level"})  # of several statements the highest c
 _FIRST = frozenset({"occupation", "top_personal_interest"})  # of several statements the first one counts
 
 _LONGEST_TERM = 4  # words
-_VAGUE = frozenset(
-    [
-        "various",
-        "diverse",
-        "other",
-        "others",
-        "multiple",
-        "several",
-        "many",
-        "global",
-        "international",
-        "unknown",
-        "none",
-        "different",
-        "unique",
-        "varied",
-        "rural",
-    ]
+_VAGUE = _listed(
+    "various diverse other others multiple several many global international unknown none different unique varied rural"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _JOINT = re.compile(r"\s*(?:/|-|–|\band\b|\+|)\s*(?:half|part)?[\s-]*", re.IGNORECASE)
@@ -193,7 +177,7 @@ def _of_words(text: str, name: str, taxonomy: Taxonomy, own: str) -> Iterator[tu
             begin = max(0, start - 160)
             before = around.before.search(text[begin:start])
             if before is not None and around.after.match(text, end) is not None:
-                if not _of_another(text, begin + before.start(), start, own, others=around.about_others):
+                if not _of_another(text, start, own, others=around.about_others):
                     yield around.rank, Said(text[start:end], start, None), True
                 break
 
@@ -230,11 +214,11 @@ def _matches(text: str, cue: Cue, own: str) -> Iterator[Said]:
     while (match := cue.pattern.search(text, at)) is not None:
         start, end = match.span("said")
         at = max(end, match.start() + 1)
-        if end > start and not _of_another(text, match.start(), start, own, others=cue.about_others):
+        if end > start and not _of_another(text, start, own, others=cue.about_others):
             yield Said(text[start:end], start, None)
 
 
-def _of_another(text: str, begins: int, start: int, own: str, *, others: bool) -> bool:
+def _of_another(text: str, start: int, own: str, *, others: bool) -> bool:
     """Whether what stands before a value says that it is no statement about the person as they are now."""
     before = text[max(0, start - 160) : start]
     clause = _CLAUSE.split(before)[-1]

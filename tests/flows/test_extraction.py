@@ -51,6 +51,8 @@ def test_the_errors_are_those_that_were_planted(spiritlevel, described, tmp_path
     assert len(wrong) == told["disagreements"] == 9
     printed = spiritlevel("extraction", "models:/nova/1")
     assert "90.0 %" in printed
+    assert "of 90 " in printed
+    assert "no label" in printed
     assert "sexual orientation: groups are not read equally well" in printed
     assert "lesbian: 100.0 %" in printed
 
