@@ -181,10 +181,10 @@ def _side(workspace: Workspace, audit: Audit) -> _Side:
 
 def _people(workspace: Workspace, audit: Audit, until: str | None) -> tuple[HumanRecord, ...]:
     """What people said of an audit, as far as it was known then; None is now."""
-    from flows.human_record import newest_of_each
+    from flows.human_record import fullest_of_each
 
     known = workspace.ledger.human_checks(audit.id)
-    return newest_of_each(one for one in known if until is None or one.made_at <= until)
+    return fullest_of_each(one for one in known if until is None or one.made_at <= until)
 
 
 def _builds(*releases: ModelRelease | None) -> list[str]:

@@ -35,7 +35,7 @@ def kept(workspace: Workspace, found: HumanCheck) -> tuple[HumanRecord | None, s
     return workspace.ledger.keep_human_check(found.digest, found.sheets, (first, second), _result(found)), ""
 
 
-def newest_of_each(records: Iterable[HumanRecord]) -> tuple[HumanRecord, ...]:
+def fullest_of_each(records: Iterable[HumanRecord]) -> tuple[HumanRecord, ...]:
     """Of each key the record of most raters, the newest of equals: when sheets came one after the other, the last import has them all."""
     most: dict[str, HumanRecord] = {}
     for one in sorted(records, key=lambda one: (one.result["raters"], one.id)):

@@ -44,12 +44,6 @@ def filled(waiting_template, tmp_path, family, clean):
 
 
 @pytest.fixture
-def at_once(filled):
-    """Results go to MLflow at once, as they do for a user."""
-    (filled / "spiritlevel.toml").write_text(PUBLISHED, encoding="utf-8")
-
-
-@pytest.fixture
 def workspace(filled):
     with opened(Home(filled)) as workspace:
         yield workspace
@@ -164,7 +158,8 @@ def test_rebuild_publishes_everything_again(called, workspace, family):
 # ---------------------------------------------------------------- MLflow is away, slow, or refuses
 
 
-def test_a_comparison_is_judged_while_mlflow_is_down_and_published_later(at_once, called, family, monkeypatch):
+def test_a_comparison_is_judged_while_mlflow_is_down_and_published_later(called, family, monkeypatch):
+    (called.home / "spiritlevel.toml").write_text(PUBLISHED)
     monkeypatch.setenv("SPIRITLEVEL_TRACKING_URI", NOWHERE)
     start = time.monotonic()
     found = called.json("compare", f"{family}/1", f"{family}/2", code=None)
@@ -427,7 +422,8 @@ def test_a_password_in_the_configuration_file_is_refused(filled, capsys):
 # ---------------------------------------------------------------- aliases
 
 
-def test_a_blessing_is_an_alias_in_mlflow(at_once, called, workspace, family):
+def test_a_blessing_is_an_alias_in_mlflow(called, workspace, family):
+    (called.home / "spiritlevel.toml").write_text(PUBLISHED)
     called("publish")
     called("bless", f"models:/{family}/1", "--why", "reviewed")
     assert workspace.releases.find(f"{family}@baseline").version == 1
