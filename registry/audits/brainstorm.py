@@ -146,8 +146,7 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
     listed = {*axes, *dimensions} - {NAME}
     if terms and (set(terms) != listed or not all(_is_list_of_words(words) for words in terms.values())):
         raise BadInputError(f"{place}: 'terms' should list answers for each of {', '.join(sorted(listed))}")
-    seals = {int(count): str(seal) for count, seal in values.get("seals", {}).items()}
-    _refuse_broken_seals(values, seals, place)
+    seals = _seals(values, place)
     limits = values.get("limits", [])
     if not isinstance(limits, list) or not all(isinstance(one, str) and one.strip() for one in limits):
         raise BadInputError(f"{place}: 'limits' should list sentences, and is {limits!r:.80}")
@@ -169,14 +168,23 @@ def brainstorm_from(values: Mapping[str, Any], place: str) -> Brainstorm:
     )
 
 
-def _refuse_broken_seals(values: Mapping[str, Any], seals: Mapping[int, str], place: str) -> None:
-    """Refuse a prompt that was edited without taking its seal away: under the same version it would be another question."""
+def _seals(values: Mapping[str, Any], place: str) -> dict[int, str]:
+    """The seals by personas a call; a prompt that was edited under its seal is refused: under the same version it would be another question."""
+    said = values.get("seals", {})
+    if not isinstance(said, dict) or not all(
+        count.isascii() and count.isdecimal() and isinstance(seal, str) for count, seal in said.items()
+    ):
+        raise BadInputError(
+            f"{place}: 'seals' should give the SHA-256 of a prompt by its number of personas, and is {said!r:.80}"
+        )
+    seals = {int(count): seal for count, seal in said.items()}
     for count, seal in seals.items():
         text = values["one"] if count == 1 else values["several"].replace(NUMBER, str(count))
         if hashlib.sha256(text.encode()).hexdigest() != seal:
             raise BadInputError(
                 f"{place}: the prompt for {count} a call is not the one that 'seals' says; give it another 'version', and take the seal out or make it anew"
             )
+    return seals
 
 
 def _refuse_unreadable(language: str, attributes: tuple[str, ...], place: str) -> None:

@@ -186,6 +186,10 @@ def test_a_prompt_that_was_edited_under_its_seal_is_refused(spiritlevel, files, 
     path.write_text(path.read_text(encoding="utf-8").replace("Imagine {n}", "Invent {n}"), encoding="utf-8")
     spiritlevel(*arguments, code=2)
     assert "the prompt for 20 a call is not the one that 'seals' says" in spiritlevel.stderr
+    for odd in ("many = 'x'", "20 = 5"):
+        path.write_text(f"{text}\n[seals]\n{odd}\n", encoding="utf-8")
+        spiritlevel(*arguments, code=2)
+        assert "'seals' should give the SHA-256" in spiritlevel.stderr
 
 
 def test_the_name_of_an_instrument_that_comes_along_is_taken(spiritlevel, files):
